@@ -1,0 +1,45 @@
+//! The `anneal` program: arguments to parts, nothing else.
+
+use std::io::{self, Write};
+
+use anneal_types::crd;
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+
+/// Ships, runs, watches, breaks and heals applications on Kubernetes.
+#[derive(Parser)]
+#[command(version, about, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print the custom resource definitions as YAML, ready for `kubectl apply --server-side -f -`.
+    Crds,
+    /// Print the version.
+    Version,
+}
+
+fn main() -> anyhow::Result<()> {
+    let text = match Arguments::parse().command {
+        Command::Crds => crds()?,
+        Command::Version => format!("anneal {}\n", env!("CARGO_PKG_VERSION")),
+    };
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        // The reader has seen enough, as in `anneal crds | head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("failed to write to standard output"),
+    }
+}
+
+/// All CRDs as one stream of YAML documents.
+fn crds() -> anyhow::Result<String> {
+    let mut text = String::new();
+    for crd in crd::all() {
+        text.push_str("---\n");
+        text.push_str(&serde_saphyr::to_string(&crd)?);
+    }
+    Ok(text)
+}

@@ -1,0 +1,5 @@
+//! Version `v1` of `cloudnative.elide.dev`.
+
+mod application;
+
+pub use application::*;

@@ -1,0 +1,166 @@
+//! A case and what it is given.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex},
+};
+
+use anneal_harness::{Http, Identity, Needs, PlayedNode, Server, eventually};
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use crate::{Kind, Objects};
+
+type Run = dyn Fn(Cx) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> + Send + Sync;
+
+/// A case of the suite.
+#[derive(Clone)]
+pub struct Case {
+    /// Area and sentence, for example `update::stale_version_is_a_conflict`.
+    pub name: String,
+    /// What it needs of the server.
+    pub needs: Needs,
+    run: Arc<Run>,
+}
+
+impl Case {
+    /// A case from a function.
+    pub fn new<F>(
+        name: impl Into<String>,
+        needs: Needs,
+        run: impl Fn(Cx) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        Self { name: name.into(), needs, run: Arc::new(move |cx| Box::pin(run(cx))) }
+    }
+
+    /// Runs it in a namespace of its own.
+    ///
+    /// # Errors
+    /// When the server does not behave as the case says.
+    pub async fn run(&self, server: &Server) -> Result<()> {
+        let namespace = server.temp_namespace().await?;
+        let cx = Cx {
+            http: server.http(&Identity::Admin)?,
+            server: server.clone(),
+            namespace: namespace.name.clone(),
+            leftovers: Arc::default(),
+        };
+        let result = (self.run)(cx.clone()).await;
+        let cleaned = cx.clean_up().await.and(namespace.clean_up().await);
+        result.and(cleaned)
+    }
+}
+
+/// What a case is given.
+#[derive(Clone)]
+pub struct Cx {
+    /// The server.
+    pub server: Server,
+    /// The administrator's way in.
+    pub http: Http,
+    /// The case's own namespace, empty at first.
+    pub namespace: String,
+    leftovers: Arc<Mutex<Vec<String>>>,
+}
+
+impl Cx {
+    /// The objects of a kind: in the case's namespace, or in the cluster if the kind has none.
+    pub fn objects(&self, kind: &Kind) -> Objects {
+        Objects::new(self.http.clone(), kind, &self.namespace)
+    }
+
+    /// The same as somebody else.
+    pub fn objects_as(&self, http: &Http, kind: &Kind) -> Objects {
+        Objects::new(http.clone(), kind, &self.namespace)
+    }
+
+    /// A name for something outside the namespace that no other case uses.
+    pub fn unique(&self, what: &str) -> String {
+        format!("{what}-{}", self.namespace)
+    }
+
+    /// A node for this namespace, played by the case itself.
+    ///
+    /// # Errors
+    /// When the server does not make the Node.
+    pub async fn node(&self) -> Result<PlayedNode> {
+        self.delete_later(format!("/api/v1/nodes/{}", self.namespace));
+        PlayedNode::new(&self.http, &self.namespace).await
+    }
+
+    /// Deletes what is at this path once the case has ended: for objects outside its namespace.
+    pub fn delete_later(&self, path: impl Into<String>) {
+        self.leftovers.lock().unwrap().push(path.into());
+    }
+
+    /// Installs a custom resource of the case's own and waits until it is served.
+    ///
+    /// `schema` describes the whole object; `extra` goes into the version beside it: subresources,
+    /// additionalPrinterColumns and so on.
+    ///
+    /// # Errors
+    /// When the server refuses the definition or never serves it.
+    pub async fn install_crd(&self, kind: &str, schema: Value, extra: Value) -> Result<Kind> {
+        let group = format!("{}.conformance.anneal.dev", self.namespace);
+        let plural = format!("{}s", kind.to_lowercase());
+        let name = format!("{plural}.{group}");
+        let mut version = json!({
+            "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema }
+        });
+        for (field, value) in extra.as_object().into_iter().flatten() {
+            version[field] = value.clone();
+        }
+        let definition = json!({
+            "metadata": { "name": name },
+            "spec": {
+                "group": group,
+                "scope": "Namespaced",
+                "names": { "kind": kind, "plural": plural, "singular": kind.to_lowercase() },
+                "versions": [version]
+            }
+        });
+        let definitions = self.objects(&Kind::CRD);
+        self.delete_later(format!("{}/{name}", definitions.path()));
+        definitions.create(definition).await?.is(201)?;
+        // Kinds are constants elsewhere; the few that cases make up may live as long as the program.
+        let kind = Kind {
+            api_version: format!("{group}/v1").leak(),
+            kind: kind.to_owned().leak(),
+            plural: plural.leak(),
+            namespaced: true,
+        };
+        let objects = self.objects(&kind);
+        eventually(format!("{name} to be served"), async || {
+            let crd = definitions.get(&name).await?.ok()?;
+            let conditions = crd["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let established = conditions.iter().any(|c| c["type"] == "Established" && c["status"] == "True");
+            Ok((established && objects.list("").await?.status == 200).then_some(()))
+        })
+        .await?;
+        Ok(kind)
+    }
+
+    async fn clean_up(&self) -> Result<()> {
+        let leftovers = std::mem::take(&mut *self.leftovers.lock().unwrap());
+        if std::env::var_os("NO_CLEANUP").is_some() {
+            return Ok(());
+        }
+        for path in leftovers {
+            let reply = self.http.delete(&path, &Value::Null).await?;
+            ensure!(matches!(reply.status, 200 | 202 | 404 | 409), "{reply}");
+        }
+        Ok(())
+    }
+}
+
+/// Makes cases from functions: the function's name is the sentence, the module's its area.
+macro_rules! cases {
+    ($($needs:expr => [$($function:ident),* $(,)?]),* $(,)?) => {{
+        let area = module_path!().rsplit("::").next().unwrap_or_default();
+        vec![$($($crate::Case::new(format!("{area}::{}", stringify!($function)), $needs, $function),)*)*]
+    }};
+}
+pub(crate) use cases;

@@ -1,0 +1,7 @@
+//! Disruption budgets.
+
+use crate::Case;
+
+pub(super) fn cases() -> Vec<Case> {
+    Vec::new()
+}

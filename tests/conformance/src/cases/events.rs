@@ -1,0 +1,7 @@
+//! Events in both their groups.
+
+use crate::Case;
+
+pub(super) fn cases() -> Vec<Case> {
+    Vec::new()
+}

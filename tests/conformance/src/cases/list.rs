@@ -1,0 +1,7 @@
+//! Listing: paging, selectors and versions.
+
+use crate::Case;
+
+pub(super) fn cases() -> Vec<Case> {
+    Vec::new()
+}

@@ -1,0 +1,55 @@
+//! The cases, an area per file.
+
+use crate::Case;
+
+mod access;
+mod apply;
+mod create;
+mod custom_resources;
+mod delete;
+mod discovery;
+mod disruption;
+mod events;
+mod leases;
+mod list;
+mod namespaces;
+mod network;
+mod node;
+mod output;
+mod ownership;
+mod patch;
+mod pods;
+mod request_options;
+mod update;
+mod watch;
+mod workloads;
+
+/// Every case, area by area.
+pub fn all() -> Vec<Case> {
+    [
+        create::cases(),
+        update::cases(),
+        list::cases(),
+        watch::cases(),
+        delete::cases(),
+        patch::cases(),
+        apply::cases(),
+        request_options::cases(),
+        output::cases(),
+        discovery::cases(),
+        custom_resources::cases(),
+        access::cases(),
+        events::cases(),
+        leases::cases(),
+        pods::cases(),
+        ownership::cases(),
+        namespaces::cases(),
+        workloads::cases(),
+        network::cases(),
+        disruption::cases(),
+        node::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

@@ -1,0 +1,7 @@
+//! Patching: JSON, merge and strategic merge.
+
+use crate::Case;
+
+pub(super) fn cases() -> Vec<Case> {
+    Vec::new()
+}

@@ -1,0 +1,1 @@
+//! Breaks a good server on purpose.

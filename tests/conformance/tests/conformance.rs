@@ -1,0 +1,50 @@
+//! Runs the suite: `make test-kube` against upstream's API server.
+//!
+//! `ANNEAL_TEST_SERVER=kube` names the server. Without one every case is reported as ignored, so that
+//! nobody mistakes silence for success.
+
+use std::process::ExitCode;
+
+use anneal_conformance::{Case, cases};
+use anneal_harness::{ControlPlane, Server};
+use anyhow::{Context, Result, bail};
+use libtest_mimic::{Arguments, Failed, Trial};
+use tokio::runtime::Runtime;
+
+/// Cases mostly wait for the server, so more of them run at once than there are cores.
+const CONCURRENT_CASES: usize = 12;
+
+fn main() -> Result<ExitCode> {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(CONCURRENT_CASES);
+    let runtime = Runtime::new()?;
+    match std::env::var("ANNEAL_TEST_SERVER").as_deref() {
+        Ok("kube") if !arguments.list => {
+            let control_plane = ControlPlane::start()?;
+            let server = runtime.block_on(control_plane.server())?;
+            let conclusion = libtest_mimic::run(&arguments, trials(Some((&server, &runtime))));
+            println!("conformance: {} cases ran on {server}", conclusion.num_passed + conclusion.num_failed);
+            control_plane.stop().context("stopping the control plane")?;
+            Ok(conclusion.exit_code())
+        }
+        Ok("kube") | Err(_) => {
+            let conclusion = libtest_mimic::run(&arguments, trials(None));
+            Ok(conclusion.exit_code())
+        }
+        Ok(other) => bail!("ANNEAL_TEST_SERVER is {other:?}: only \"kube\" is known"),
+    }
+}
+
+fn trials(on: Option<(&Server, &Runtime)>) -> Vec<Trial> {
+    let trial = |case: Case| {
+        let runs = on.is_some_and(|(server, _)| server.satisfies(&case.needs));
+        let on = on.map(|(server, runtime)| (server.clone(), runtime.handle().clone()));
+        let (name, needs) = (case.name.clone(), case.needs.to_string());
+        let run = move || {
+            let (server, runtime) = on.expect("an ignored case must not run");
+            runtime.block_on(case.run(&server)).map_err(|error| Failed::from(format!("{error:#}")))
+        };
+        Trial::test(name, run).with_kind(needs).with_ignored_flag(!runs)
+    };
+    cases::all().into_iter().map(trial).collect()
+}

@@ -1,0 +1,45 @@
+//! kubectl, as people use it.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, ensure};
+
+/// kubectl with a kubeconfig.
+#[derive(Clone, Debug)]
+pub struct Kubectl {
+    program: PathBuf,
+    kubeconfig: PathBuf,
+}
+
+impl Kubectl {
+    /// This program with that kubeconfig.
+    pub fn new(program: &Path, kubeconfig: &Path) -> Self {
+        Self { program: program.to_owned(), kubeconfig: kubeconfig.to_owned() }
+    }
+
+    /// Runs it with `stdin` and returns what it printed, standard error included.
+    ///
+    /// # Errors
+    /// When it fails; the error holds what it printed.
+    pub fn run(&self, arguments: &[&str], stdin: &str) -> Result<String> {
+        let mut child = Command::new(&self.program)
+            .arg("--kubeconfig")
+            .arg(&self.kubeconfig)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("{}", self.program.display()))?;
+        child.stdin.take().context("kubectl's input")?.write_all(stdin.as_bytes())?;
+        let output = child.wait_with_output()?;
+        let said =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "kubectl {}: {said}", arguments.join(" "));
+        Ok(said)
+    }
+}
