@@ -133,7 +133,7 @@ impl Cx {
             namespaced: true,
         };
         let objects = self.objects(&kind);
-        eventually(format!("{name} to be served"), async || {
+        eventually(format!("{name} to be served"), || async {
             let crd = definitions.get(&name).await?.ok()?;
             let conditions = crd["status"]["conditions"].as_array().cloned().unwrap_or_default();
             let established = conditions.iter().any(|c| c["type"] == "Established" && c["status"] == "True");

@@ -170,7 +170,7 @@ impl Server {
         if self.controllers {
             // Pods are refused until the namespace has its service account.
             let path = format!("/api/v1/namespaces/{name}/serviceaccounts/default");
-            eventually(format!("the service account of {name}"), async || {
+            eventually(format!("the service account of {name}"), || async {
                 Ok((http.get(&path).await?.status == 200).then_some(()))
             })
             .await?;

@@ -12,9 +12,9 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// When the question fails, or has not been answered within [`PATIENCE`]; the error says what was awaited.
-pub async fn eventually<T, F>(what: impl fmt::Display, mut question: F) -> Result<T>
+pub async fn eventually<T, F>(what: impl fmt::Display, mut question: impl FnMut() -> F) -> Result<T>
 where
-    F: AsyncFnMut() -> Result<Option<T>>,
+    F: Future<Output = Result<Option<T>>>,
 {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     let mut pause = Duration::from_millis(10);
