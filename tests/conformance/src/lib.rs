@@ -11,7 +11,7 @@
 mod case;
 pub mod cases;
 mod kinds;
-pub mod manifests;
+mod manifests;
 pub mod saboteur;
 
 pub use case::{Case, Cx};

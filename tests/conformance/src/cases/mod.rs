@@ -1,6 +1,6 @@
 //! The cases, an area per file.
 
-use crate::Case;
+use crate::{Case, manifests};
 
 mod access;
 mod apply;
@@ -48,6 +48,7 @@ pub fn all() -> Vec<Case> {
         network::cases(),
         disruption::cases(),
         node::cases(),
+        manifests::cases(),
     ]
     .into_iter()
     .flatten()

@@ -184,7 +184,9 @@ pub enum MonitorState {
 
 /// Asks for `trigger.value` unless the condition compares with nothing.
 ///
-/// A CEL rule cannot say it: the value may be of any type, and CEL does not see such fields.
+/// A CEL rule cannot say it: the value may be of any type, and CEL does not see such fields. Where
+/// neither branch holds, the API server reports the one of which more did, and the bounds in the
+/// first are there to make it that one: "value: Required" helps, "condition: Unsupported" does not.
 pub(crate) fn require_trigger_value(crd: CustomResourceDefinition) -> CustomResourceDefinition {
     edit_schema(crd, &mut |schema| {
         let trigger = schema
@@ -194,7 +196,10 @@ pub(crate) fn require_trigger_value(crd: CustomResourceDefinition) -> CustomReso
         trigger.insert(
             "anyOf".to_owned(),
             json!([
-                { "required": ["value"] },
+                {
+                    "required": ["value"],
+                    "properties": { "condition": { "minLength": 1 }, "field": { "minLength": 0 } }
+                },
                 { "properties": { "condition": { "enum": ["exists", "not_exists"] } } }
             ]),
         );
