@@ -1,0 +1,3 @@
+//! The cluster in a box. So far it knows the schema of Kubernetes' own kinds ([`schema`]).
+
+pub mod schema;

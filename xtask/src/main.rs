@@ -1,0 +1,48 @@
+//! Chores of the repository: `cargo xtask <chore>`. `make` runs them; CI runs them with `--check`.
+
+mod crds;
+mod deny;
+mod file;
+mod schema;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Chores of the repository")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Write the generated files: the CRDs in the chart.
+    Generate {
+        /// Write nothing, fail if a file is not what it would be.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Write the bundled schema of Kubernetes' own kinds, as a real API server publishes it.
+    Schema {
+        /// Write nothing, fail if the file is not what it would be.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Refuse dependencies that are banned or under a licence that we cannot take.
+    Deny,
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().chore {
+        Chore::Generate { check } => crds::generate(check),
+        Chore::Schema { check } => schema::bundle(check),
+        Chore::Deny => deny::check(),
+    }
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask must lie in the repository").to_owned()
+}
