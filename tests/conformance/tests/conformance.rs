@@ -5,7 +5,10 @@
 
 use std::process::ExitCode;
 
-use anneal_conformance::{Case, cases};
+use anneal_conformance::{
+    Case, cases,
+    saboteur::{self, Sabotage},
+};
 use anneal_harness::{ControlPlane, Server};
 use anyhow::{Context, Result, bail};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -36,15 +39,33 @@ fn main() -> Result<ExitCode> {
 }
 
 fn trials(on: Option<(&Server, &Runtime)>) -> Vec<Trial> {
-    let trial = |case: Case| {
-        let runs = on.is_some_and(|(server, _)| server.satisfies(&case.needs));
-        let on = on.map(|(server, runtime)| (server.clone(), runtime.handle().clone()));
-        let (name, needs) = (case.name.clone(), case.needs.to_string());
-        let run = move || {
-            let (server, runtime) = on.expect("an ignored case must not run");
-            runtime.block_on(case.run(&server)).map_err(|error| Failed::from(format!("{error:#}")))
-        };
-        Trial::test(name, run).with_kind(needs).with_ignored_flag(!runs)
+    let cases = cases::all().into_iter().map(|case| trial(case, on));
+    let sabotages = Sabotage::ALL.into_iter().map(|sabotage| saboteur(sabotage, on));
+    cases.chain(sabotages).collect()
+}
+
+fn trial(case: Case, on: Option<(&Server, &Runtime)>) -> Trial {
+    let runs = on.is_some_and(|(server, _)| server.satisfies(&case.needs));
+    let on = on.map(|(server, runtime)| (server.clone(), runtime.handle().clone()));
+    let (name, needs) = (case.name.clone(), case.needs.to_string());
+    let run = move || {
+        let (server, runtime) = on.expect("an ignored case must not run");
+        runtime.block_on(case.run(&server)).map_err(|error| Failed::from(format!("{error:#}")))
     };
-    cases::all().into_iter().map(trial).collect()
+    Trial::test(name, run).with_kind(needs).with_ignored_flag(!runs)
+}
+
+/// The suite under sabotage: it passes if a case fails.
+fn saboteur(sabotage: Sabotage, on: Option<(&Server, &Runtime)>) -> Trial {
+    let on = on.map(|(server, runtime)| (server.clone(), runtime.handle().clone()));
+    let ignored = on.is_none();
+    let run = move || {
+        let (server, runtime) = on.expect("an ignored trial must not run");
+        let noticed_by = runtime
+            .block_on(saboteur::judge(sabotage, &server))
+            .map_err(|e| Failed::from(format!("{e:#}")))?;
+        println!("{sabotage:?} was noticed by {} cases: {}", noticed_by.len(), noticed_by.join(", "));
+        Ok(())
+    };
+    Trial::test(format!("saboteur::{sabotage:?}"), run).with_kind("suite").with_ignored_flag(ignored)
 }
