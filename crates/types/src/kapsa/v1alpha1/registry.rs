@@ -30,7 +30,7 @@ use crate::condition::{self, Condition};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct RegistrySpec {
-    /// What kind of registry it is.
+    /// What kind of registry it is: harbor, gitlab, docker, ecr, gcr or acr.
     #[serde(rename = "type")]
     pub type_: RegistryType,
 

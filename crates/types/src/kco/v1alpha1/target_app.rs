@@ -102,7 +102,7 @@ pub struct Trigger {
     /// The field of the query's answer, as a path with dots: `application.health`.
     pub field: String,
 
-    /// How the field is compared.
+    /// How the field is compared: equals, not_equals, greater_than, less_than, contains, exists or not_exists.
     pub condition: TriggerCondition,
 
     /// What the field is compared with, of any type. Not needed for exists and not_exists.
