@@ -24,6 +24,7 @@ pub(super) fn cases() -> Vec<Case> {
             no_change_keeps_the_version_and_emits_no_event,
             versions_grow_across_kinds,
             generation_counts_changes_of_the_spec_only,
+            generation_of_a_deployment_counts_annotations_too,
             generation_and_creation_time_in_the_body_are_ignored,
             status_update_changes_nothing_but_the_status,
             spec_update_leaves_the_status,
@@ -144,37 +145,50 @@ async fn versions_grow_across_kinds(cx: Cx) -> Result<()> {
 }
 
 async fn generation_counts_changes_of_the_spec_only(cx: Cx) -> Result<()> {
-    let deployments = cx.objects(&Kind::DEPLOYMENT);
-    let mut body = deployment("a");
-    let made = deployments.create(body.clone()).await?.is(201)?;
+    let sets = cx.objects(&Kind::REPLICA_SET);
+    let mut body = no_pods("a");
+    let made = sets.create(body.clone()).await?.is(201)?;
     ensure!(made["metadata"]["generation"] == 1, "{made}");
     body["metadata"]["labels"] = json!({ "changed": "true" });
-    let labelled = deployments.update("a", &body).await?.is(200)?;
+    body["metadata"]["annotations"] = json!({ "changed": "true" });
+    let labelled = sets.update("a", &body).await?.is(200)?;
     ensure!(labelled["metadata"]["generation"] == 1, "{labelled}");
-    // A message that is not the controller's own, so that this does change the object.
-    let status = json!({ "status": { "conditions": [
-        { "type": "Played", "status": "True", "reason": "Played", "message": "played" }
-    ] } });
-    let reported = deployments.merge("a/status", status).await?.is(200)?;
+    let condition = json!({ "type": "Played", "status": "True" });
+    let reported =
+        sets.merge("a/status", json!({ "status": { "conditions": [condition] } })).await?.is(200)?;
     ensure!(reported["metadata"]["generation"] == 1, "{reported}");
     body["spec"]["minReadySeconds"] = 7.into();
-    let changed = deployments.update("a", &body).await?.is(200)?;
-    ensure!(changed["metadata"]["generation"] == 2, "{changed}");
-    let unchanged = deployments.update("a", &body).await?.is(200)?;
-    ensure!(unchanged["metadata"]["generation"] == 2, "{unchanged}");
+    for _ in 0..2 {
+        let changed_once = sets.update("a", &body).await?.is(200)?;
+        ensure!(changed_once["metadata"]["generation"] == 2, "{changed_once}");
+    }
+    Ok(())
+}
+
+async fn generation_of_a_deployment_counts_annotations_too(cx: Cx) -> Result<()> {
+    let deployments = cx.objects(&Kind::DEPLOYMENT);
+    ensure!(deployments.create(no_pods("a")).await?.is(201)?["metadata"]["generation"] == 1);
+    for (change, generation) in [
+        (json!({ "metadata": { "labels": { "changed": "true" } } }), 1),
+        (json!({ "metadata": { "annotations": { "changed": "true" } } }), 2),
+        (json!({ "spec": { "minReadySeconds": 7 } }), 3),
+    ] {
+        let changed = deployments.merge("a", change).await?.is(200)?;
+        ensure!(changed["metadata"]["generation"] == generation, "{changed}");
+    }
     Ok(())
 }
 
 async fn generation_and_creation_time_in_the_body_are_ignored(cx: Cx) -> Result<()> {
-    let deployments = cx.objects(&Kind::DEPLOYMENT);
-    let mut body = deployment("a");
+    let sets = cx.objects(&Kind::REPLICA_SET);
+    let mut body = no_pods("a");
     body["metadata"]["generation"] = 7.into();
     body["metadata"]["creationTimestamp"] = "2001-01-01T00:00:00Z".into();
-    let made = deployments.create(body.clone()).await?.is(201)?;
+    let made = sets.create(body.clone()).await?.is(201)?;
     let metadata = &made["metadata"];
     ensure!(metadata["generation"] == 1, "{metadata}");
     ensure!(metadata["creationTimestamp"] != "2001-01-01T00:00:00Z", "{metadata}");
-    let updated = deployments.update("a", &body).await?.is(200)?;
+    let updated = sets.update("a", &body).await?.is(200)?;
     ensure!(updated["metadata"]["generation"] == 1, "{updated}");
     ensure!(updated["metadata"]["creationTimestamp"] == metadata["creationTimestamp"], "{updated}");
     Ok(())
@@ -359,7 +373,7 @@ async fn secret_type_is_immutable(cx: Cx) -> Result<()> {
 
 async fn deployment_selector_is_immutable(cx: Cx) -> Result<()> {
     let deployments = cx.objects(&Kind::DEPLOYMENT);
-    let mut body = deployment("a");
+    let mut body = no_pods("a");
     deployments.create(body.clone()).await?.is(201)?;
     body["spec"]["selector"]["matchLabels"]["app"] = "b".into();
     body["spec"]["template"]["metadata"]["labels"]["app"] = "b".into();
@@ -394,8 +408,8 @@ pub(super) fn has_cause(status: &Value, field: &str, reason: &str) -> Result<()>
     Ok(())
 }
 
-/// A Deployment that wants no pods.
-pub(super) fn deployment(name: &str) -> Value {
+/// A Deployment or ReplicaSet that wants no pods.
+pub(super) fn no_pods(name: &str) -> Value {
     let labels = json!({ "app": name });
     json!({
         "metadata": { "name": name },
