@@ -1,6 +1,6 @@
 //! Patching: JSON, merge and strategic merge.
 
-use anneal_harness::{Needs, PatchKind, Reply};
+use anneal_harness::{Needs, PatchKind};
 use anyhow::{Result, ensure};
 use futures::future::try_join_all;
 use http::Method;
@@ -139,7 +139,7 @@ async fn exactly_one_of_racing_tests_wins(cx: Cx) -> Result<()> {
             { "op": "test", "path": "/data/key", "value": "free" },
             { "op": "replace", "path": "/data/key", "value": format!("taken by {n}") }
         ]);
-        Ok::<Reply, anyhow::Error>(maps.patch("a", PatchKind::Json, &patch).await?)
+        maps.patch("a", PatchKind::Json, &patch).await
     };
     let replies = try_join_all((0..8).map(take)).await?;
     let (won, lost): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == 200);
@@ -206,8 +206,8 @@ async fn uid_in_a_patch_is_a_precondition(cx: Cx) -> Result<()> {
     let map = maps.create(config_map("a", "1")).await?.is(201)?;
     let at = |uid: &Value| json!({ "metadata": { "uid": uid }, "data": { "key": "2" } });
     let other = json!("00000000-0000-0000-0000-000000000000");
-    let reply = maps.merge("a", at(&other)).await?;
-    ensure!(matches!(reply.status, 409 | 422), "{reply}");
+    let status = maps.merge("a", at(&other)).await?.refused(422, "Invalid")?;
+    ensure!(status["details"]["causes"][0]["field"] == "metadata.uid", "{status}");
     ensure!(maps.get("a").await?.ok()?["data"]["key"] == "1");
     maps.merge("a", at(&map["metadata"]["uid"])).await?.is(200)?;
     Ok(())

@@ -1,4 +1,4 @@
-//! What requests may ask for besides: dryRun, fieldValidation, fieldManager.
+//! Options any write takes: dryRun, fieldValidation and fieldManager.
 
 use anneal_harness::{Needs, PatchKind, Reply};
 use anyhow::{Result, ensure};
@@ -18,9 +18,11 @@ pub(super) fn cases() -> Vec<Case> {
             dry_create_shows_the_object_and_keeps_nothing,
             dry_create_still_finds_faults,
             dry_update_and_patch_keep_nothing,
+            dry_apply_keeps_nothing,
             dry_delete_keeps_the_object,
             dry_delete_of_a_collection_keeps_it,
             dry_run_of_anything_but_all_is_invalid,
+            force_is_only_for_apply,
             strict_create_refuses_unknown_and_duplicate_fields,
             strict_patch_refuses_unknown_fields,
             strict_apply_refuses_duplicate_fields,
@@ -28,6 +30,8 @@ pub(super) fn cases() -> Vec<Case> {
             ignored_fields_are_dropped_in_silence,
             unknown_field_validation_is_invalid,
             custom_resource_is_validated_the_same_way,
+            manager_of_an_update_comes_from_the_user_agent,
+            manager_of_a_patch_comes_from_its_parameter,
             field_manager_must_be_short_and_printable,
         ],
     ]
@@ -82,6 +86,23 @@ async fn dry_update_and_patch_keep_nothing(cx: Cx) -> Result<()> {
     Ok(())
 }
 
+async fn dry_apply_keeps_nothing(cx: Cx) -> Result<()> {
+    let maps = cx.objects(&Kind::CONFIG_MAP);
+    let dry = "fieldManager=one&dryRun=All";
+    let map = maps.apply_with("a", dry, json!({ "data": { "key": "1" } })).await?.is(201)?;
+    ensure!(map["data"]["key"] == "1", "{map}");
+    maps.get("a").await?.refused(404, "NotFound")?;
+    let before = maps.apply("a", "one", json!({ "data": { "key": "1" } })).await?.is(201)?;
+    let map = maps.apply_with("a", dry, json!({ "data": { "other": "2" } })).await?.is(200)?;
+    ensure!(map["data"] == json!({ "other": "2" }), "{map}");
+    ensure!(manager(&map, "one")["fieldsV1"] == json!({ "f:data": { "f:other": {} } }), "{map}");
+    ensure!(maps.get("a").await?.ok()? == before);
+    maps.apply_with("a", "fieldManager=two&dryRun=All", json!({ "data": { "key": "2" } }))
+        .await?
+        .refused(409, "Conflict")?;
+    Ok(())
+}
+
 async fn dry_delete_keeps_the_object(cx: Cx) -> Result<()> {
     let maps = cx.objects(&Kind::CONFIG_MAP);
     let before = maps.create(config_map("a", "1")).await?.is(201)?;
@@ -131,6 +152,16 @@ async fn dry_run_of_anything_but_all_is_invalid(cx: Cx) -> Result<()> {
     }
     ensure!(maps.get("a").await?.ok()? == before);
     maps.get("b").await?.refused(404, "NotFound")?;
+    Ok(())
+}
+
+async fn force_is_only_for_apply(cx: Cx) -> Result<()> {
+    let maps = cx.objects(&Kind::CONFIG_MAP);
+    maps.create(config_map("a", "1")).await?.is(201)?;
+    let status =
+        maps.merge("a?force=true", json!({ "data": { "key": "2" } })).await?.refused(422, "Invalid")?;
+    let cause = &status["details"]["causes"][0];
+    ensure!(cause["field"] == "force" && cause["reason"] == "FieldValueForbidden", "{status}");
     Ok(())
 }
 
@@ -249,23 +280,45 @@ async fn custom_resource_is_validated_the_same_way(cx: Cx) -> Result<()> {
     warns_of(&reply, &["spec.mistyped"])?;
     let patch = json!({ "spec": { "mistyped": 2 } });
     let reply = plains.merge("a?fieldValidation=Strict", patch.clone()).await?;
-    ensure!(matches!(reply.status, 400 | 422), "{reply}");
-    names_all(&reply.json()?, &["spec.mistyped"])?;
+    names_all(&reply.refused(422, "Invalid")?, &["spec.mistyped"])?;
     let reply = plains.merge("a", patch).await?;
     ensure!(reply.ok()?["spec"].get("mistyped").is_none(), "{reply}");
     warns_of(&reply, &["spec.mistyped"])?;
     Ok(())
 }
 
+async fn manager_of_an_update_comes_from_the_user_agent(cx: Cx) -> Result<()> {
+    let http = cx.http.with_header("user-agent", "tool/1.2 (linux/amd64) other/3");
+    let map = cx.objects_as(&http, &Kind::CONFIG_MAP).create(config_map("a", "1")).await?.is(201)?;
+    ensure!(manager(&map, "tool")["fieldsV1"] == json!({ "f:data": { ".": {}, "f:key": {} } }), "{map}");
+    Ok(())
+}
+
+async fn manager_of_a_patch_comes_from_its_parameter(cx: Cx) -> Result<()> {
+    let maps = cx.objects(&Kind::CONFIG_MAP);
+    maps.create_with("?fieldManager=zero", config_map("a", "1")).await?.is(201)?;
+    maps.patch("a?fieldManager=one", PatchKind::Merge, &json!({ "data": { "x": "1" } })).await?.is(200)?;
+    maps.patch("a?fieldManager=two", PatchKind::Strategic, &json!({ "data": { "y": "1" } }))
+        .await?
+        .is(200)?;
+    let add = json!([{ "op": "add", "path": "/data/z", "value": "1" }]);
+    let map = maps.patch("a?fieldManager=three", PatchKind::Json, &add).await?.is(200)?;
+    for (name, field) in [("one", "f:x"), ("two", "f:y"), ("three", "f:z")] {
+        ensure!(manager(&map, name)["fieldsV1"] == json!({ "f:data": { field: {} } }), "{map}");
+        ensure!(manager(&map, name)["operation"] == "Update", "{map}");
+    }
+    Ok(())
+}
+
 async fn field_manager_must_be_short_and_printable(cx: Cx) -> Result<()> {
     let maps = cx.objects(&Kind::CONFIG_MAP);
-    for manager in ["m".repeat(129), "a%07b".to_owned()] {
-        let reply = maps.create_with(&format!("?fieldManager={manager}"), config_map("a", "1")).await?;
+    for name in ["m".repeat(129), "a%07b".to_owned()] {
+        let reply = maps.create_with(&format!("?fieldManager={name}"), config_map("a", "1")).await?;
         let status = reply.refused(422, "Invalid")?;
         ensure!(status["details"]["causes"][0]["field"] == "fieldManager", "{status}");
     }
-    let manager = "m".repeat(128);
-    maps.create_with(&format!("?fieldManager={manager}"), config_map("a", "1")).await?.is(201)?;
+    let longest = "m".repeat(128);
+    maps.create_with(&format!("?fieldManager={longest}"), config_map("a", "1")).await?.is(201)?;
     Ok(())
 }
 
@@ -299,6 +352,11 @@ fn warns_of(reply: &Reply, fields: &[&str]) -> Result<()> {
         ensure!(found, "no warning of {field}: {warnings:?}");
     }
     Ok(())
+}
+
+fn manager(object: &Value, name: &str) -> Value {
+    let entries = object["metadata"]["managedFields"].as_array();
+    entries.into_iter().flatten().find(|entry| entry["manager"] == name).cloned().unwrap_or_default()
 }
 
 /// Watches one object alone: others may appear beside it.
