@@ -102,5 +102,7 @@ fn connect(config: &Config, who: &Identity) -> Result<Client> {
     }
     // Watches stay open for as long as the test wants.
     config.read_timeout = None;
+    // Tests see every answer, also those a client would try to get past by asking again.
+    config.default_retry = false;
     Ok(Client::try_from(config)?)
 }
