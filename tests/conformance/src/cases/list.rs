@@ -28,6 +28,7 @@ pub(super) fn cases() -> Vec<Case> {
             unknown_field_selector_is_refused,
             exact_version_shows_the_past,
             not_older_than_waits_for_the_version,
+            future_version_is_a_timeout,
             version_zero_is_served_from_what_is_at_hand,
             version_match_must_make_sense,
             malformed_numbers_are_refused,
@@ -335,6 +336,18 @@ async fn not_older_than_waits_for_the_version(cx: Cx) -> Result<()> {
             ensure!(version(&list)? >= made, "{query}: {list}");
             ensure!(items(&list).iter().any(|item| place(item).1 == name), "{query}: {list}");
         }
+    }
+    Ok(())
+}
+
+async fn future_version_is_a_timeout(cx: Cx) -> Result<()> {
+    let leases = some_leases(&cx, &["a"]).await?;
+    let future = version(&leases.list("").await?.ok()?)? + 1_000_000_000;
+    for query in [format!("?resourceVersion={future}"), format!("/a?resourceVersion={future}")] {
+        let status = leases.list(&query).await?.refused(504, "Timeout")?;
+        // Clients know by this cause that waiting may help.
+        ensure!(status["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge", "{status}");
+        ensure!(status["details"]["retryAfterSeconds"].as_u64().is_some_and(|s| s > 0), "{status}");
     }
     Ok(())
 }
