@@ -1,6 +1,6 @@
 //! Server-side apply: who owns what.
 
-use anneal_harness::{Needs, PatchKind};
+use anneal_harness::{Needs, PatchKind, eventually};
 use anyhow::{Result, ensure};
 use futures::future::try_join_all;
 use http::Method;
@@ -295,6 +295,13 @@ async fn repeated_apply_changes_nothing(cx: Cx) -> Result<()> {
     let maps = cx.objects(&Kind::CONFIG_MAP);
     let first = maps.apply("a", "one", data("key", "1")).await?.is(201)?;
     let mut watch = watch_from(&maps, &first).await?;
+    // Times have no fractions: within the same second a new one would look like the old one.
+    eventually("the server's clock to move on", async || {
+        let probe = maps.create_with("?dryRun=All", config_map("probe", "1")).await?.is(201)?;
+        let moved = probe["metadata"]["creationTimestamp"] != first["metadata"]["creationTimestamp"];
+        Ok(moved.then_some(()))
+    })
+    .await?;
     let second = maps.apply("a", "one", data("key", "1")).await?.is(200)?;
     ensure!(first["metadata"] == second["metadata"], "{first} became {second}");
     maps.apply("a", "one", data("key", "marker")).await?.is(200)?;
@@ -607,16 +614,18 @@ fn owned(object: &Value, manager: &str, operation: &str) -> Value {
     entry.map_or(Value::Null, |entry| entry["fieldsV1"].clone())
 }
 
-/// The fields a conflict names, sorted, as long as this manager is the one who owns them.
+/// The fields a conflict names, sorted; a cause that is not about this manager shows up whole.
 fn conflicts(status: &Value, manager: &str) -> Vec<String> {
     let causes = status["details"]["causes"].as_array().cloned().unwrap_or_default();
     let named = format!("\"{manager}\"");
-    let mut fields: Vec<String> = causes
-        .iter()
-        .filter(|cause| cause["reason"] == "FieldManagerConflict")
-        .filter(|cause| cause["message"].as_str().is_some_and(|message| message.contains(&named)))
-        .map(|cause| cause["field"].as_str().unwrap_or_default().to_owned())
-        .collect();
+    let field = |cause: &Value| {
+        let names = cause["message"].as_str().is_some_and(|message| message.contains(&named));
+        match cause["field"].as_str() {
+            Some(field) if names && cause["reason"] == "FieldManagerConflict" => field.to_owned(),
+            _ => cause.to_string(),
+        }
+    };
+    let mut fields: Vec<String> = causes.iter().map(field).collect();
     fields.sort();
     fields
 }
