@@ -4,6 +4,11 @@
 //! kubelet would write, so that controllers which look at pods can be tested. It is told what to
 //! do, pod by pod: nothing happens behind the test's back.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering},
+};
+
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
@@ -15,6 +20,7 @@ pub struct PlayedNode {
     http: Http,
     namespace: String,
     node: String,
+    addresses: Arc<AtomicU8>,
 }
 
 impl PlayedNode {
@@ -30,7 +36,12 @@ impl PlayedNode {
         });
         let reply = http.post("/api/v1/nodes", &node).await?;
         ensure!(matches!(reply.status, 201 | 409), "making a node: {reply}");
-        Ok(Self { http: http.clone(), namespace: namespace.to_owned(), node: namespace.to_owned() })
+        Ok(Self {
+            http: http.clone(),
+            namespace: namespace.to_owned(),
+            node: namespace.to_owned(),
+            addresses: Arc::new(AtomicU8::new(1)),
+        })
     }
 
     /// Binds a pod, as the scheduler does.
@@ -48,62 +59,30 @@ impl PlayedNode {
         Ok(())
     }
 
-    /// Binds a pod if need be and reports it running and ready, or not ready.
+    /// Binds a pod if need be and reports it running and ready, or not ready. Each pod gets an address of
+    /// its own and keeps it.
     ///
     /// # Errors
     /// When the server refuses.
     pub async fn run(&self, pod: &str, ready: bool) -> Result<Value> {
-        let live = self.http.get(&self.path(pod, "")).await?.ok()?;
-        if live["spec"]["nodeName"].is_null() {
-            self.bind(pod).await?;
-        }
-        let now = live["metadata"]["creationTimestamp"].clone();
-        let ready_text = if ready { "True" } else { "False" };
-        let containers = live["spec"]["containers"].as_array().cloned().unwrap_or_default();
-        let container = |container: &Value| {
-            json!({
-                "name": container["name"], "image": container["image"], "imageID": "played", "ready": ready,
-                "started": true, "restartCount": 0, "containerID": "played://1",
-                "state": { "running": { "startedAt": now } }
-            })
-        };
-        self.status(
-            pod,
-            json!({
-                "phase": "Running",
-                "startTime": now,
-                "podIP": "192.0.2.1",
-                "podIPs": [{ "ip": "192.0.2.1" }],
-                "hostIP": "192.0.2.2",
-                "conditions": [
-                    { "type": "PodScheduled", "status": "True", "lastTransitionTime": now },
-                    { "type": "Initialized", "status": "True", "lastTransitionTime": now },
-                    { "type": "ContainersReady", "status": ready_text, "lastTransitionTime": now },
-                    { "type": "Ready", "status": ready_text, "lastTransitionTime": now }
-                ],
-                "containerStatuses": containers.iter().map(container).collect::<Vec<_>>()
-            }),
-        )
-        .await
+        let live = self.bound(pod).await?;
+        let now = &live["metadata"]["creationTimestamp"];
+        let state = json!({ "running": { "startedAt": now } });
+        self.report(&live, "Running", ready, state).await
     }
 
-    /// Reports a pod as ended, with this exit code in every container.
+    /// Binds a pod if need be and reports it as ended, with this exit code in every container.
     ///
     /// # Errors
     /// When the server refuses.
     pub async fn end(&self, pod: &str, exit_code: i32) -> Result<Value> {
-        let live = self.run(pod, false).await?;
-        let now = live["metadata"]["creationTimestamp"].clone();
-        let reason = if exit_code == 0 { "Completed" } else { "Error" };
-        let mut containers = live["status"]["containerStatuses"].as_array().cloned().unwrap_or_default();
-        for container in &mut containers {
-            container["started"] = false.into();
-            container["state"] = json!({
-                "terminated": { "exitCode": exit_code, "reason": reason, "startedAt": now, "finishedAt": now }
-            });
-        }
-        let phase = if exit_code == 0 { "Succeeded" } else { "Failed" };
-        self.status(pod, json!({ "phase": phase, "containerStatuses": containers })).await
+        let live = self.bound(pod).await?;
+        let now = &live["metadata"]["creationTimestamp"];
+        let (phase, reason) = if exit_code == 0 { ("Succeeded", "Completed") } else { ("Failed", "Error") };
+        let state = json!({
+            "terminated": { "exitCode": exit_code, "reason": reason, "startedAt": now, "finishedAt": now }
+        });
+        self.report(&live, phase, false, state).await
     }
 
     /// Removes a pod for good, as the kubelet does once its containers have stopped.
@@ -123,6 +102,50 @@ impl PlayedNode {
     pub async fn status(&self, pod: &str, status: Value) -> Result<Value> {
         let patch = json!({ "status": status });
         self.http.patch(&self.path(pod, "/status"), PatchKind::Merge, &patch).await?.ok()
+    }
+
+    async fn bound(&self, pod: &str) -> Result<Value> {
+        let live = self.http.get(&self.path(pod, "")).await?.ok()?;
+        if live["spec"]["nodeName"].is_null() {
+            self.bind(pod).await?;
+        }
+        Ok(live)
+    }
+
+    /// Writes everything in one go, as kubelets do: some controllers look at nothing else that changes
+    /// together with readiness.
+    async fn report(&self, live: &Value, phase: &str, ready: bool, state: Value) -> Result<Value> {
+        let ip = match live["status"]["podIP"].as_str() {
+            Some(ip) => ip.to_owned(),
+            None => format!("192.0.2.{}", self.addresses.fetch_add(1, Ordering::Relaxed)),
+        };
+        let now = &live["metadata"]["creationTimestamp"];
+        let condition = |kind: &str, is: bool| {
+            let status = if is { "True" } else { "False" };
+            json!({ "type": kind, "status": status, "lastTransitionTime": now })
+        };
+        let container = |container: &Value| {
+            json!({
+                "name": container["name"], "image": container["image"], "imageID": "played", "ready": ready,
+                "started": phase == "Running", "restartCount": 0, "containerID": "played://1", "state": state
+            })
+        };
+        let containers = live["spec"]["containers"].as_array().into_iter().flatten();
+        let status = json!({
+            "phase": phase,
+            "startTime": now,
+            "podIP": ip,
+            "podIPs": [{ "ip": ip }],
+            "hostIP": "198.51.100.1",
+            "conditions": [
+                condition("PodScheduled", true),
+                condition("Initialized", true),
+                condition("ContainersReady", ready),
+                condition("Ready", ready)
+            ],
+            "containerStatuses": containers.map(container).collect::<Vec<_>>()
+        });
+        self.status(live["metadata"]["name"].as_str().unwrap_or_default(), status).await
     }
 
     fn path(&self, pod: &str, subresource: &str) -> String {
