@@ -63,8 +63,7 @@ async fn failing_container_is_restarted(cx: Cx) -> Result<()> {
     // The second attempt finds what the first has left in the pod's volume.
     let mut body = shell("a", "test -e /shared/seen && exit 0; touch /shared/seen; echo first; exit 3");
     body["spec"]["restartPolicy"] = "OnFailure".into();
-    body["spec"]["volumes"] = json!([{ "name": "shared", "emptyDir": {} }]);
-    body["spec"]["containers"][0]["volumeMounts"] = json!([{ "name": "shared", "mountPath": "/shared" }]);
+    share_a_volume(&mut body);
     cx.objects(&Kind::POD).create(body).await?.is(201)?;
     let done = awaited(&cx, "a", "to succeed", |pod| pod["status"]["phase"] == "Succeeded").await?;
     let container = &done["status"]["containerStatuses"][0];
@@ -109,26 +108,29 @@ async fn readiness_probe_gates_the_endpoints(cx: Cx) -> Result<()> {
         "metadata": { "name": "a" }, "spec": { "selector": { "app": "a" }, "ports": [{ "port": 80 }] }
     });
     cx.objects(&Kind::SERVICE).create(service).await?.is(201)?;
-    // Ready from its first probe on, and not ready any more once asked to end.
-    let mut body = shell("a", "trap 'rm /tmp/ready' TERM; touch /tmp/ready; while :; do sleep 0.1; done");
-    body["spec"]["containers"][0]["readinessProbe"] = json!({
-        "exec": { "command": ["/bin/sh", "-c", "test -e /tmp/ready"] },
-        "periodSeconds": 1, "failureThreshold": 1, "initialDelaySeconds": 2
-    });
+    // The first probe fails for sure, because the container waits for it.
+    let mut body =
+        shell("a", "until [ -e /shared/probed ]; do sleep 0.1; done; touch /shared/ready; sleep 600");
+    share_a_volume(&mut body);
+    let probe = "test -e /shared/ready; code=$?; touch /shared/probed; exit $code";
+    body["spec"]["containers"][0]["readinessProbe"] =
+        json!({ "exec": { "command": ["/bin/sh", "-c", probe] }, "periodSeconds": 1 });
+    let mut watch = cx.objects(&Kind::POD).watch_from_now().await?;
     cx.objects(&Kind::POD).create(body).await?.is(201)?;
-    let ready = async || {
+    let mut ran_unready = false;
+    loop {
+        let pod = watch.next().await?.object;
+        if is_ready(&pod, "True") {
+            break;
+        }
+        ran_unready |= pod["status"]["phase"] == "Running";
+    }
+    ensure!(ran_unready, "ready before its probe said so");
+    eventually("the endpoint to be ready", async || {
         let slices = cx.objects(&Kind::ENDPOINT_SLICE).list("").await?.ok()?;
-        Ok(slices["items"][0]["endpoints"][0]["conditions"]["ready"].as_bool())
-    };
-    let running = awaited(&cx, "a", "to run", |pod| pod["status"]["phase"] == "Running").await?;
-    ensure!(is_ready(&running, "False"), "ready before its first probe: {running}");
-    eventually("the endpoint to be listed", async || ready().await).await?;
-    eventually("the endpoint to be ready", async || Ok(ready().await?.filter(|ready| *ready))).await?;
-    ensure!(is_ready(&cx.objects(&Kind::POD).get("a").await?.is(200)?, "True"));
-    cx.objects(&Kind::POD).delete_with("a", &json!({ "gracePeriodSeconds": 30 })).await?.ok()?;
-    eventually("the endpoint to be unready", async || Ok(ready().await?.filter(|ready| !*ready))).await?;
-    cx.objects(&Kind::POD).delete_with("a", &json!({ "gracePeriodSeconds": 0 })).await?.ok()?;
-    Ok(())
+        Ok((slices["items"][0]["endpoints"][0]["conditions"]["ready"] == true).then_some(()))
+    })
+    .await
 }
 
 async fn termination_is_graceful(cx: Cx) -> Result<()> {
@@ -180,6 +182,11 @@ fn shell(name: &str, script: &str) -> Value {
             }]
         }
     })
+}
+
+fn share_a_volume(body: &mut Value) {
+    body["spec"]["volumes"] = json!([{ "name": "shared", "emptyDir": {} }]);
+    body["spec"]["containers"][0]["volumeMounts"] = json!([{ "name": "shared", "mountPath": "/shared" }]);
 }
 
 fn is_ready(pod: &Value, is: &str) -> bool {

@@ -556,6 +556,7 @@ async fn deleted_job_leaves_its_pods_unless_told_otherwise(cx: Cx) -> Result<()>
     for (policy, stays) in [("", true), ("?propagationPolicy=Background", false)] {
         jobs.create(job("a", json!({}))).await?.is(201)?;
         let pods = active_pods(&cx, 1).await?;
+        awaited(&cx, &Kind::JOB, "a", "an active pod", |a| a["status"]["active"] == 1).await?;
         jobs.delete(&format!("a{policy}")).await?.ok()?;
         gone(&jobs, "a").await?;
         if stays {
