@@ -122,8 +122,7 @@ async fn deployment_makes_a_replica_set_that_makes_pods(cx: Cx) -> Result<()> {
         ensure!(pod["metadata"]["generateName"] == format!("a-{hash}-"), "{pod}");
         ensure!(controller(pod) == controller_reference(set), "{pod}");
     }
-    awaited(&cx, &Kind::DEPLOYMENT, "a", "the revision", |a| a["metadata"]["annotations"][REVISION] == "1")
-        .await?;
+    deployment_is(&cx, "the revision", |a| a["metadata"]["annotations"][REVISION] == "1").await?;
     Ok(())
 }
 
@@ -131,20 +130,20 @@ async fn status_follows_the_pods(cx: Cx) -> Result<()> {
     let node = cx.node().await?;
     cx.objects(&Kind::DEPLOYMENT).create(deployment("a", 2)).await?.is(201)?;
     let pods = active_pods(&cx, 2).await?;
-    let before = awaited(&cx, &Kind::DEPLOYMENT, "a", "the status", |a| {
+    let before = deployment_is(&cx, "the status", |a| {
         a["status"]["observedGeneration"] == 1 && a["status"]["updatedReplicas"] == 2
     })
     .await?;
     ensure!(before["status"]["unavailableReplicas"] == 2, "{before}");
     ensure!(is_condition(&before, "Available", "False", "MinimumReplicasUnavailable"), "{before}");
     node.run(name(&pods[0]), true).await?;
-    awaited(&cx, &Kind::DEPLOYMENT, "a", "one ready pod", |a| a["status"]["readyReplicas"] == 1).await?;
+    deployment_is(&cx, "one ready pod", |a| a["status"]["readyReplicas"] == 1).await?;
     node.run(name(&pods[1]), true).await?;
     let ready = rolled_out(&cx, "a").await?;
     ensure!(is_condition(&ready, "Available", "True", "MinimumReplicasAvailable"), "{ready}");
     ensure!(is_condition(&ready, "Progressing", "True", "NewReplicaSetAvailable"), "{ready}");
     node.run(name(&pods[0]), false).await?;
-    awaited(&cx, &Kind::DEPLOYMENT, "a", "the loss to be seen", |a| {
+    deployment_is(&cx, "the loss to be seen", |a| {
         a["status"]["readyReplicas"] == 1
             && is_condition(a, "Available", "False", "MinimumReplicasUnavailable")
     })
@@ -159,8 +158,7 @@ async fn pods_ready_for_too_short_a_time_are_not_available(cx: Cx) -> Result<()>
     body["spec"]["minReadySeconds"] = 500.into();
     cx.objects(&Kind::DEPLOYMENT).create(body).await?.is(201)?;
     node.run(name(&active_pods(&cx, 1).await?[0]), true).await?;
-    let ready =
-        awaited(&cx, &Kind::DEPLOYMENT, "a", "a ready pod", |a| a["status"]["readyReplicas"] == 1).await?;
+    let ready = deployment_is(&cx, "a ready pod", |a| a["status"]["readyReplicas"] == 1).await?;
     ensure!(ready["status"]["availableReplicas"].as_i64().unwrap_or(0) == 0, "{ready}");
     ensure!(is_condition(&ready, "Available", "False", "MinimumReplicasUnavailable"), "{ready}");
     Ok(())
@@ -216,7 +214,7 @@ async fn rolling_update_waits_for_new_pods_to_be_ready(cx: Cx) -> Result<()> {
     run_all(&cx, &node, 2).await?;
     rolled_out(&cx, "a").await?;
     deployments.merge("a", new_template("2")).await?.is(200)?;
-    let stuck = awaited(&cx, &Kind::DEPLOYMENT, "a", "the new pod", |a| {
+    let stuck = deployment_is(&cx, "the new pod", |a| {
         a["status"]["observedGeneration"] == 2 && a["status"]["updatedReplicas"] == 1
     })
     .await?;
@@ -264,17 +262,14 @@ async fn paused_deployment_does_not_roll(cx: Cx) -> Result<()> {
     deployments.create(deployment("a", 1)).await?.is(201)?;
     active_pods(&cx, 1).await?;
     deployments.merge("a", json!({ "spec": { "paused": true } })).await?.is(200)?;
-    awaited(&cx, &Kind::DEPLOYMENT, "a", "the pause", |a| {
-        is_condition(a, "Progressing", "Unknown", "DeploymentPaused")
-    })
-    .await?;
+    deployment_is(&cx, "the pause", |a| is_condition(a, "Progressing", "Unknown", "DeploymentPaused"))
+        .await?;
     let mut change = new_template("2");
     change["spec"]["replicas"] = 2.into();
     deployments.merge("a", change).await?.is(200)?;
     // It still scales.
     let pods = active_pods(&cx, 2).await?;
-    awaited(&cx, &Kind::DEPLOYMENT, "a", "the change to be seen", |a| a["status"]["observedGeneration"] == 3)
-        .await?;
+    deployment_is(&cx, "the change to be seen", |a| a["status"]["observedGeneration"] == 3).await?;
     ensure!(list(&cx, &Kind::REPLICA_SET).await?.len() == 1 && pods.iter().all(|pod| version(pod) == "1"));
     deployments.merge("a", json!({ "spec": { "paused": false } })).await?.is(200)?;
     eventually("the new ReplicaSet", async || {
@@ -286,25 +281,17 @@ async fn paused_deployment_does_not_roll(cx: Cx) -> Result<()> {
 async fn restored_template_reuses_its_replica_set(cx: Cx) -> Result<()> {
     let deployments = cx.objects(&Kind::DEPLOYMENT);
     deployments.create(deployment("a", 1)).await?.is(201)?;
-    for (revision, tag) in [("2", "2"), ("3", "1")] {
-        active_pods_or_more(&cx, 1).await?;
+    for (revision, tag) in [("1", "1"), ("2", "2"), ("3", "1")] {
         deployments.merge("a", new_template(tag)).await?.is(200)?;
-        awaited(&cx, &Kind::DEPLOYMENT, "a", "the next revision", |a| {
-            a["metadata"]["annotations"][REVISION] == revision
-        })
-        .await?;
+        deployment_is(&cx, "the next revision", |a| a["metadata"]["annotations"][REVISION] == revision)
+            .await?;
     }
-    let revisions: BTreeMap<_, _> = list(&cx, &Kind::REPLICA_SET)
-        .await?
+    let sets = list(&cx, &Kind::REPLICA_SET).await?;
+    let revisions: BTreeMap<_, _> = sets
         .iter()
-        .map(|set| {
-            (version_of(&set["spec"]["template"]["spec"]), set["metadata"]["annotations"][REVISION].clone())
-        })
+        .map(|set| (version(&set["spec"]["template"]), set["metadata"]["annotations"][REVISION].clone()))
         .collect();
-    ensure!(
-        revisions == BTreeMap::from([("1".into(), "3".into()), ("2".into(), "2".into())]),
-        "{revisions:?}"
-    );
+    ensure!(revisions == BTreeMap::from([("1", "3".into()), ("2", "2".into())]), "{revisions:?}");
     Ok(())
 }
 
@@ -316,16 +303,14 @@ async fn old_replica_sets_are_kept_up_to_the_limit(cx: Cx) -> Result<()> {
     deployments.create(body).await?.is(201)?;
     for revision in ["1", "2", "3", "4"] {
         deployments.merge("a", new_template(revision)).await?.is(200)?;
-        awaited(&cx, &Kind::DEPLOYMENT, "a", "the next revision", |a| {
-            a["metadata"]["annotations"][REVISION] == revision
-        })
-        .await?;
+        deployment_is(&cx, "the next revision", |a| a["metadata"]["annotations"][REVISION] == revision)
+            .await?;
     }
     eventually("the oldest ReplicaSets to be removed", async || {
         let sets = list(&cx, &Kind::REPLICA_SET).await?;
-        let mut kept: Vec<_> = sets.iter().map(|set| version_of(&set["spec"]["template"]["spec"])).collect();
+        let mut kept: Vec<_> = sets.iter().map(|set| version(&set["spec"]["template"])).collect();
         kept.sort();
-        ensure!(kept.contains(&"4".to_owned()) && kept.len() > 1, "{kept:?}");
+        ensure!(kept.contains(&"4") && kept.len() > 1, "{kept:?}");
         Ok((kept == ["3", "4"]).then_some(()))
     })
     .await
@@ -335,14 +320,14 @@ async fn missed_progress_deadline_is_told(cx: Cx) -> Result<()> {
     let mut body = deployment("a", 1);
     body["spec"]["progressDeadlineSeconds"] = 1.into();
     cx.objects(&Kind::DEPLOYMENT).create(body).await?.is(201)?;
-    awaited(&cx, &Kind::DEPLOYMENT, "a", "the deadline to pass", |a| {
+    deployment_is(&cx, "the deadline to pass", |a| {
         is_condition(a, "Progressing", "False", "ProgressDeadlineExceeded")
     })
     .await?;
     // It is a message only: the rollout goes on.
     let node = cx.node().await?;
     run_all(&cx, &node, 1).await?;
-    awaited(&cx, &Kind::DEPLOYMENT, "a", "the rollout to end", |a| {
+    deployment_is(&cx, "the rollout to end", |a| {
         is_condition(a, "Progressing", "True", "NewReplicaSetAvailable")
     })
     .await?;
@@ -389,7 +374,7 @@ async fn orphaned_replica_set_is_adopted_by_a_new_deployment(cx: Cx) -> Result<(
         controller(set) == controller_reference(&again)
     })
     .await?;
-    awaited(&cx, &Kind::DEPLOYMENT, "a", "the status", |a| a["status"]["replicas"] == 1).await?;
+    deployment_is(&cx, "the status", |a| a["status"]["replicas"] == 1).await?;
     ensure!(list(&cx, &Kind::REPLICA_SET).await?.len() == 1, "the ReplicaSet must be used");
     ensure!(name(&active_pods(&cx, 1).await?[0]) == name(&pods[0]), "the pod must stay");
     Ok(())
@@ -454,12 +439,12 @@ async fn job_completes_with_its_pods(cx: Cx) -> Result<()> {
     ensure!(controller(&pods[0]) == controller_reference(&made), "{}", pods[0]);
     ensure!(pods[0]["metadata"]["labels"]["batch.kubernetes.io/job-name"] == "a", "{}", pods[0]);
     node.run(name(&pods[0]), true).await?;
-    awaited(&cx, &Kind::JOB, "a", "an active pod", |a| {
+    job_is(&cx, "an active pod", |a| {
         a["status"]["active"] == 1 && a["status"]["ready"] == 1 && !a["status"]["startTime"].is_null()
     })
     .await?;
     node.end(name(&pods[0]), 0).await?;
-    let done = awaited(&cx, &Kind::JOB, "a", "completion", |a| has_condition(a, "Complete", "True")).await?;
+    let done = job_is(&cx, "completion", |a| has_condition(a, "Complete", "True")).await?;
     ensure!(done["status"]["succeeded"] == 1 && done["status"]["active"].is_null(), "{done}");
     ensure!(!done["status"]["completionTime"].is_null(), "{done}");
     // The pod stays to be read, and nothing holds it any more.
@@ -472,13 +457,13 @@ async fn job_runs_no_more_pods_than_its_parallelism(cx: Cx) -> Result<()> {
     let node = cx.node().await?;
     cx.objects(&Kind::JOB).create(job("a", json!({ "completions": 3, "parallelism": 2 }))).await?.is(201)?;
     let pods = active_pods(&cx, 2).await?;
-    awaited(&cx, &Kind::JOB, "a", "two active pods", |a| a["status"]["active"] == 2).await?;
+    job_is(&cx, "two active pods", |a| a["status"]["active"] == 2).await?;
     ensure!(list(&cx, &Kind::POD).await?.len() == 2, "two at once are enough");
     node.end(name(&pods[0]), 0).await?;
     for pod in active_pods(&cx, 2).await? {
         node.end(name(&pod), 0).await?;
     }
-    let done = awaited(&cx, &Kind::JOB, "a", "completion", |a| has_condition(a, "Complete", "True")).await?;
+    let done = job_is(&cx, "completion", |a| has_condition(a, "Complete", "True")).await?;
     ensure!(done["status"]["succeeded"] == 3 && list(&cx, &Kind::POD).await?.len() == 3, "{done}");
     Ok(())
 }
@@ -498,7 +483,7 @@ async fn indexed_job_gives_each_pod_its_index(cx: Cx) -> Result<()> {
     }
     indexes.sort();
     ensure!(indexes == ["0", "1"], "{indexes:?}");
-    let done = awaited(&cx, &Kind::JOB, "a", "completion", |a| has_condition(a, "Complete", "True")).await?;
+    let done = job_is(&cx, "completion", |a| has_condition(a, "Complete", "True")).await?;
     ensure!(done["status"]["completedIndexes"] == "0,1", "{done}");
     Ok(())
 }
@@ -507,7 +492,7 @@ async fn job_out_of_retries_fails(cx: Cx) -> Result<()> {
     let node = cx.node().await?;
     cx.objects(&Kind::JOB).create(job("a", json!({ "backoffLimit": 0 }))).await?.is(201)?;
     node.end(name(&active_pods(&cx, 1).await?[0]), 1).await?;
-    let failed = awaited(&cx, &Kind::JOB, "a", "failure", |a| has_condition(a, "Failed", "True")).await?;
+    let failed = job_is(&cx, "failure", |a| has_condition(a, "Failed", "True")).await?;
     ensure!(is_condition(&failed, "Failed", "True", "BackoffLimitExceeded"), "{failed}");
     ensure!(failed["status"]["failed"] == 1 && failed["status"]["completionTime"].is_null(), "{failed}");
     ensure!(list(&cx, &Kind::POD).await?.len() == 1, "the failed pod stays and no other comes");
@@ -516,7 +501,7 @@ async fn job_out_of_retries_fails(cx: Cx) -> Result<()> {
 
 async fn job_past_its_deadline_fails(cx: Cx) -> Result<()> {
     cx.objects(&Kind::JOB).create(job("a", json!({ "activeDeadlineSeconds": 1 }))).await?.is(201)?;
-    let failed = awaited(&cx, &Kind::JOB, "a", "failure", |a| has_condition(a, "Failed", "True")).await?;
+    let failed = job_is(&cx, "failure", |a| has_condition(a, "Failed", "True")).await?;
     ensure!(is_condition(&failed, "Failed", "True", "DeadlineExceeded"), "{failed}");
     active_pods(&cx, 0).await?;
     Ok(())
@@ -528,14 +513,12 @@ async fn suspended_job_has_no_pods(cx: Cx) -> Result<()> {
     active_pods(&cx, 1).await?;
     jobs.merge("a", json!({ "spec": { "suspend": true } })).await?.is(200)?;
     active_pods(&cx, 0).await?;
-    let suspended = awaited(&cx, &Kind::JOB, "a", "the suspension", |a| {
-        is_condition(a, "Suspended", "True", "JobSuspended")
-    })
-    .await?;
+    let suspended =
+        job_is(&cx, "the suspension", |a| is_condition(a, "Suspended", "True", "JobSuspended")).await?;
     ensure!(suspended["status"]["startTime"].is_null(), "{suspended}");
     jobs.merge("a", json!({ "spec": { "suspend": false } })).await?.is(200)?;
     active_pods(&cx, 1).await?;
-    awaited(&cx, &Kind::JOB, "a", "the resumption", |a| {
+    job_is(&cx, "the resumption", |a| {
         is_condition(a, "Suspended", "False", "JobResumed") && !a["status"]["startTime"].is_null()
     })
     .await?;
@@ -556,7 +539,7 @@ async fn deleted_job_leaves_its_pods_unless_told_otherwise(cx: Cx) -> Result<()>
     for (policy, stays) in [("", true), ("?propagationPolicy=Background", false)] {
         jobs.create(job("a", json!({}))).await?.is(201)?;
         let pods = active_pods(&cx, 1).await?;
-        awaited(&cx, &Kind::JOB, "a", "an active pod", |a| a["status"]["active"] == 1).await?;
+        job_is(&cx, "an active pod", |a| a["status"]["active"] == 1).await?;
         jobs.delete(&format!("a{policy}")).await?.ok()?;
         gone(&jobs, "a").await?;
         if stays {
@@ -603,13 +586,10 @@ fn new_template(tag: &str) -> Value {
     json!({ "spec": { "template": { "spec": spec } } })
 }
 
-fn version(pod: &Value) -> String {
-    version_of(&pod["spec"])
-}
-
-fn version_of(spec: &Value) -> String {
-    let image = spec["containers"][0]["image"].as_str().unwrap_or_default();
-    image.rsplit_once(':').map(|(_, tag)| tag.to_owned()).unwrap_or_default()
+/// The version in a pod or in a pod template.
+fn version(pod: &Value) -> &str {
+    let image = pod["spec"]["containers"][0]["image"].as_str().unwrap_or_default();
+    image.rsplit_once(':').map_or("", |(_, tag)| tag)
 }
 
 fn name(object: &Value) -> &str {
@@ -665,14 +645,6 @@ async fn active_pods(cx: &Cx, count: usize) -> Result<Vec<Value>> {
     .await
 }
 
-async fn active_pods_or_more(cx: &Cx, count: usize) -> Result<()> {
-    eventually(format!("at least {count} pods"), async || {
-        let pods = list(cx, &Kind::POD).await?;
-        Ok((pods.iter().filter(|pod| is_active(pod)).count() >= count).then_some(()))
-    })
-    .await
-}
-
 async fn run_all(cx: &Cx, node: &PlayedNode, count: usize) -> Result<()> {
     for pod in active_pods(cx, count).await? {
         node.run(name(&pod), true).await?;
@@ -691,6 +663,16 @@ async fn awaited(cx: &Cx, kind: &Kind, name: &str, what: &str, is: impl Fn(&Valu
         Err(error) => Err(error.context(objects.get(name).await?.text())),
         found => found,
     }
+}
+
+/// Deployment `a`, once it is as it should be.
+async fn deployment_is(cx: &Cx, what: &str, is: impl Fn(&Value) -> bool) -> Result<Value> {
+    awaited(cx, &Kind::DEPLOYMENT, "a", what, is).await
+}
+
+/// Job `a`, once it is as it should be.
+async fn job_is(cx: &Cx, what: &str, is: impl Fn(&Value) -> bool) -> Result<Value> {
+    awaited(cx, &Kind::JOB, "a", what, is).await
 }
 
 /// A Deployment whose status says that all there is to do has been done.
