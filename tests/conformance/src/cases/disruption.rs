@@ -18,6 +18,7 @@ pub(super) fn cases() -> Vec<Case> {
         Needs::CONTROLLERS => [
             status_counts_healthy_pods,
             status_follows_a_changed_budget,
+            eviction_that_violates_the_budget_is_refused,
             eviction_within_the_budget_uses_it_up,
             maximum_counts_the_pods_a_deployment_should_have,
             percentage_is_of_the_pods_a_deployment_should_have,
@@ -69,6 +70,20 @@ async fn status_follows_a_changed_budget(cx: Cx) -> Result<()> {
     Ok(())
 }
 
+async fn eviction_that_violates_the_budget_is_refused(cx: Cx) -> Result<()> {
+    let node = cx.node().await?;
+    cx.objects(&Kind::DISRUPTION_BUDGET).create(budget("a", json!({ "minAvailable": 1 }))).await?.is(201)?;
+    run_pods(&cx, &node, &[("one", true)]).await?;
+    counts(&cx, 1, 1, 1, 0).await?;
+    let status = evict(&cx, "one").await?.refused(429, "TooManyRequests")?;
+    let causes = status["details"]["causes"].as_array().cloned().unwrap_or_default();
+    ensure!(causes.iter().any(|cause| cause["reason"] == "DisruptionBudget"), "{status}");
+    ensure!(cx.objects(&Kind::POD).get("one").await?.ok()?["metadata"]["deletionTimestamp"].is_null());
+    // A budget binds evictions only.
+    cx.objects(&Kind::POD).delete("one").await?.ok()?;
+    Ok(())
+}
+
 async fn eviction_within_the_budget_uses_it_up(cx: Cx) -> Result<()> {
     let node = cx.node().await?;
     cx.objects(&Kind::DISRUPTION_BUDGET).create(budget("a", json!({ "minAvailable": 1 }))).await?.is(201)?;
@@ -78,6 +93,7 @@ async fn eviction_within_the_budget_uses_it_up(cx: Cx) -> Result<()> {
     // At once, not only when the controller has counted again.
     let budget = cx.objects(&Kind::DISRUPTION_BUDGET).get("a").await?.ok()?;
     ensure!(budget["status"]["disruptionsAllowed"] == 0, "{budget}");
+    evict(&cx, "two").await?.refused(429, "TooManyRequests")?;
     ensure!(!cx.objects(&Kind::POD).get("one").await?.ok()?["metadata"]["deletionTimestamp"].is_null());
     node.remove("one").await?;
     counts(&cx, 1, 1, 1, 0).await?;
@@ -95,6 +111,7 @@ async fn maximum_counts_the_pods_a_deployment_should_have(cx: Cx) -> Result<()> 
         node.run(pod, true).await?;
     }
     counts(&cx, 3, 2, 2, 0).await?;
+    evict(&cx, &pods[0]).await?.refused(429, "TooManyRequests")?;
     node.run(&pods[2], true).await?;
     counts(&cx, 3, 3, 2, 1).await?;
     evict(&cx, &pods[0]).await?.is(201)?;
@@ -123,12 +140,14 @@ async fn unhealthy_pods_may_be_evicted_where_the_policy_says_so(cx: Cx) -> Resul
     budgets.create(budget("a", json!({ "minAvailable": 2 }))).await?.is(201)?;
     run_pods(&cx, &node, &[("one", true), ("two", false)]).await?;
     counts(&cx, 2, 1, 2, 0).await?;
+    evict(&cx, "two").await?.refused(429, "TooManyRequests")?;
     budgets.merge("a", json!({ "spec": { "unhealthyPodEvictionPolicy": "AlwaysAllow" } })).await?.is(200)?;
     eventually("the policy to be seen", async || {
         Ok((budgets.get("a").await?.ok()?["status"]["observedGeneration"] == 2).then_some(()))
     })
     .await?;
     evict(&cx, "two").await?.is(201)?;
+    evict(&cx, "one").await?.refused(429, "TooManyRequests")?;
     Ok(())
 }
 
