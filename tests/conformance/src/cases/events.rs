@@ -264,7 +264,8 @@ fn core_event(cx: &Cx, name: &str, pod: &str) -> Value {
     json!({
         "metadata": { "name": name },
         "involvedObject": {
-            "apiVersion": "v1", "kind": "Pod", "name": pod, "namespace": cx.namespace, "uid": format!("uid-of-{pod}")
+            "apiVersion": "v1", "kind": "Pod", "name": pod, "namespace": cx.namespace,
+            "uid": format!("uid-of-{pod}")
         },
         "reason": "Pulled",
         "message": "pulled",

@@ -35,9 +35,9 @@ pub(super) async fn wrong_definitions_are_refused(cx: Cx) -> Result<()> {
         (of_spec(json!({ "a": {} })), "FieldValueRequired", "properties[a].type"),
         (of_spec(json!({ "a": { "type": "array" } })), "FieldValueRequired", "properties[a].items"),
         (
-            of_spec(
-                json!({ "a": { "type": "object", "anyOf": [{ "properties": { "b": { "type": "string" } } }] } }),
-            ),
+            of_spec(json!({
+                "a": { "type": "object", "anyOf": [{ "properties": { "b": { "type": "string" } } }] }
+            })),
             "FieldValueForbidden",
             "properties[a].anyOf[0].properties[b].type",
         ),
@@ -133,7 +133,8 @@ pub(super) async fn discovery_tells_short_names_categories_and_scale(cx: Cx) -> 
     body["spec"]["names"]["shortNames"] = json!(["th", "tg"]);
     body["spec"]["names"]["categories"] = json!(["all"]);
     body["spec"]["versions"][0]["subresources"] = json!({
-        "status": {}, "scale": { "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" }
+        "status": {},
+        "scale": { "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" }
     });
     let kind = install(&cx, body, "v1").await?;
     let path = format!("/apis/{}", kind.api_version);
@@ -173,7 +174,10 @@ pub(super) async fn two_versions_show_one_object(cx: Cx) -> Result<()> {
     ensure!(made["spec"] == json!({ "size": 1, "old": "x" }), "{made}");
     let seen = new.get("a").await?.ok()?;
     ensure!(seen["apiVersion"].as_str().is_some_and(|version| version.ends_with("/v2")), "{seen}");
-    ensure!(seen["metadata"]["uid"] == made["metadata"]["uid"] && seen["spec"] == json!({ "size": 1 }), "{seen}");
+    ensure!(
+        seen["metadata"]["uid"] == made["metadata"]["uid"] && seen["spec"] == json!({ "size": 1 }),
+        "{seen}"
+    );
     new.create(object("a", json!({}))).await?.refused(409, "AlreadyExists")?;
 
     let mut watch = new.watch_from_now().await?;

@@ -39,7 +39,9 @@ pub(super) async fn rules_judge_fields_objects_lists_and_maps(cx: Cx) -> Result<
                 rule("self.all(key, self[key] != '')", "no empty values")
             ]
         },
-        "class": { "type": "object", "properties": { "default": { "type": "boolean" }, "a-b": { "type": "string" } },
+        "class": {
+            "type": "object",
+            "properties": { "default": { "type": "boolean" }, "a-b": { "type": "string" } },
             // Words of CEL and characters that it does not know are escaped.
             "x-kubernetes-validations": [
                 rule("self.default || self.a__dash__b == 'x'", "neither default nor x")
@@ -81,7 +83,10 @@ pub(super) async fn rules_judge_fields_objects_lists_and_maps(cx: Cx) -> Result<
 }
 
 pub(super) async fn rules_know_strings_times_and_quantities(cx: Cx) -> Result<()> {
-    let string = |expression: &str| json!({ "type": "string", "maxLength": 50, "x-kubernetes-validations": [rule(expression, "wrong")] });
+    let string = |expression: &str| {
+        let rules = json!([rule(expression, "wrong")]);
+        json!({ "type": "string", "maxLength": 50, "x-kubernetes-validations": rules })
+    };
     let mut time = string("self > timestamp('2026-01-01T00:00:00Z')");
     time["format"] = "date-time".into();
     let schema = of_spec(json!({
@@ -230,7 +235,10 @@ pub(super) async fn transition_rules_judge_updates_only(cx: Cx) -> Result<()> {
                 "required": ["name"],
                 "properties": {
                     "name": { "type": "string", "maxLength": 10 },
-                    "port": { "type": "integer", "x-kubernetes-validations": [rule("self == oldSelf", "port stays")] }
+                    "port": {
+                        "type": "integer",
+                        "x-kubernetes-validations": [rule("self == oldSelf", "port stays")]
+                    }
                 }
             }
         }
@@ -239,7 +247,8 @@ pub(super) async fn transition_rules_judge_updates_only(cx: Cx) -> Result<()> {
         json!([rule("!has(oldSelf.fixed) || has(self.fixed)", "once set stays set")]);
     let things = cx.objects(&cx.install_crd("Thing", schema, json!({})).await?);
     let spec = json!({
-        "fixed": "a", "grows": 2, "once": "new", "ports": [{ "name": "a", "port": 1 }, { "name": "b", "port": 2 }]
+        "fixed": "a", "grows": 2, "once": "new",
+        "ports": [{ "name": "a", "port": 1 }, { "name": "b", "port": 2 }]
     });
     things.create(object("a", spec)).await?.is(201)?;
     let wrong = [
@@ -253,7 +262,8 @@ pub(super) async fn transition_rules_judge_updates_only(cx: Cx) -> Result<()> {
         let status = things.merge("a", json!({ "spec": spec })).await?.refused(422, "Invalid")?;
         ensure_message(&status, field, message)?;
     }
-    let spec = json!({ "grows": 3, "once": "old", "ports": [{ "name": "b", "port": 2 }, { "name": "c", "port": 9 }] });
+    let ports = json!([{ "name": "b", "port": 2 }, { "name": "c", "port": 9 }]);
+    let spec = json!({ "grows": 3, "once": "old", "ports": ports });
     things.merge("a", json!({ "spec": spec })).await?.ok()?;
     let status = things.create(object("b", json!({ "once": "old" }))).await?.refused(422, "Invalid")?;
     ensure_message(&status, "spec.once", "starts as new")
@@ -283,11 +293,13 @@ pub(super) async fn rules_judge_the_status_too(cx: Cx) -> Result<()> {
             "status": {
                 "type": "object",
                 "properties": { "used": { "type": "integer" } },
-                "x-kubernetes-validations": [rule("!has(oldSelf.used) || self.used >= oldSelf.used", "used only grows")]
+                "x-kubernetes-validations": [
+                    rule("!has(oldSelf.used) || self.used >= oldSelf.used", "used only grows")
+                ]
             }
         },
         "x-kubernetes-validations": [
-            rule("!has(self.status) || !has(self.status.used) || self.status.used <= self.spec.max", "above max")
+            rule("self.?status.?used.orValue(0) <= self.spec.max", "above max")
         ]
     });
     let things =

@@ -17,7 +17,7 @@ pub(super) async fn status_is_written_through_its_subresource_only(cx: Cx) -> Re
     ensure!(ignored["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"], "{ignored}");
 
     let patch = json!({
-        "metadata": { "labels": { "a": "b" }, "annotations": { "a": "b" }, "finalizers": ["anneal.dev/held"] },
+        "metadata": { "labels": { "a": "b" }, "annotations": { "a": "b" }, "finalizers": ["anneal.dev/a"] },
         "spec": { "size": 2 },
         "status": { "phase": "Ready", "other": 1 }
     });
