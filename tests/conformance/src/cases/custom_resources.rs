@@ -91,7 +91,7 @@ fn definition(cx: &Cx, kind: &str, schema: Value) -> Value {
     })
 }
 
-/// Installs a definition and waits until this version of it is served.
+/// Installs a definition, waits until it is served, and tells the kind as it is in this version.
 async fn install(cx: &Cx, definition: Value, version: &str) -> Result<Kind> {
     let text = |value: &Value| value.as_str().map(str::to_owned).context("a definition must be whole");
     let (name, spec) = (text(&definition["metadata"]["name"])?, &definition["spec"]);
@@ -103,13 +103,16 @@ async fn install(cx: &Cx, definition: Value, version: &str) -> Result<Kind> {
     };
     let definitions = cx.objects(&Kind::CRD);
     cx.delete_later(format!("{}/{name}", definitions.path()));
-    definitions.create(definition).await?.is(201)?;
-    let objects = cx.objects(&kind);
-    eventually(format!("{name} to be served"), async || {
-        let established = is(&definitions.get(&name).await?.ok()?, "Established", "True");
-        Ok((established && objects.list("").await?.status == 200).then_some(()))
-    })
-    .await?;
+    let made = definitions.create(definition).await?.is(201)?;
+    // Each version comes up by itself.
+    for served in made["spec"]["versions"].as_array().into_iter().flatten().filter(|v| v["served"] == true) {
+        let objects = cx.objects(&in_version(&kind, &text(&served["name"])?));
+        eventually(format!("{name} to be served"), async || {
+            let established = is(&definitions.get(&name).await?.ok()?, "Established", "True");
+            Ok((established && objects.list("").await?.status == 200).then_some(()))
+        })
+        .await?;
+    }
     Ok(kind)
 }
 
@@ -117,6 +120,11 @@ async fn install(cx: &Cx, definition: Value, version: &str) -> Result<Kind> {
 fn is(definition: &Value, condition: &str, status: &str) -> bool {
     let conditions = definition["status"]["conditions"].as_array();
     conditions.into_iter().flatten().any(|c| c["type"] == condition && c["status"] == status)
+}
+
+fn in_version(kind: &Kind, version: &str) -> Kind {
+    let group = kind.api_version.split('/').next().unwrap_or_default();
+    Kind { api_version: format!("{group}/{version}").leak(), ..*kind }
 }
 
 fn name_of(kind: &Kind) -> String {

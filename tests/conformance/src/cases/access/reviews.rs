@@ -78,8 +78,8 @@ pub(super) async fn local_reviews_stay_in_their_namespace(cx: Cx) -> Result<()> 
         Ok((review(&cx.namespace).await?.is(201)?["status"]["allowed"] == true).then_some(()))
     })
     .await?;
-    let reply = review("default").await?;
-    ensure!(matches!(reply.status, 400 | 422), "{reply}");
+    let status = review("default").await?.refused(422, "Invalid")?;
+    ensure!(status["details"]["causes"][0]["field"] == "spec.resourceAttributes.namespace", "{status}");
     Ok(())
 }
 

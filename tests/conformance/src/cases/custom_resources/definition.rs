@@ -4,7 +4,7 @@ use anneal_harness::{Reply, eventually};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::{definition, ensure_cause, install, is, name_of, object, of_spec};
+use super::{definition, ensure_cause, in_version, install, is, name_of, object, of_spec};
 use crate::{Cx, Kind};
 
 pub(super) async fn a_definition_is_accepted_then_established(cx: Cx) -> Result<()> {
@@ -167,7 +167,7 @@ pub(super) async fn discovery_tells_short_names_categories_and_scale(cx: Cx) -> 
 
 pub(super) async fn two_versions_show_one_object(cx: Cx) -> Result<()> {
     let old = install(&cx, in_two_versions(&cx), "v1").await?;
-    let new = version(&old, "v2");
+    let new = in_version(&old, "v2");
     let (old, new) = (cx.objects(&old), cx.objects(&new));
     let made = old.create(object("a", json!({ "size": 1, "old": "x", "new": "y" }))).await?.is(201)?;
     // Each version prunes by its own schema, on the way in and on the way out.
@@ -197,7 +197,7 @@ pub(super) async fn a_version_that_is_not_served_is_not_found(cx: Cx) -> Result<
     let mut body = in_two_versions(&cx);
     body["spec"]["versions"][0]["served"] = false.into();
     let new = install(&cx, body, "v2").await?;
-    let old = cx.objects(&version(&new, "v1"));
+    let old = cx.objects(&in_version(&new, "v1"));
     ensure_unknown(&old.list("").await?)?;
     ensure_unknown(&old.create(object("a", json!({}))).await?)?;
     // It may be the one that is stored all the same.
@@ -234,7 +234,7 @@ pub(super) async fn a_deprecated_version_warns(cx: Cx) -> Result<()> {
     let reply = cx.objects(&old).create(object("a", json!({}))).await?;
     ensure!(reply.status == 201 && reply.header("warning") == "299 - \"use v2\"", "{:?}", reply.headers);
     ensure!(cx.objects(&old).get("a").await?.header("warning") == "299 - \"use v2\"");
-    ensure!(cx.objects(&version(&old, "v2")).get("a").await?.header("warning").is_empty());
+    ensure!(cx.objects(&in_version(&old, "v2")).get("a").await?.header("warning").is_empty());
     Ok(())
 }
 
@@ -382,9 +382,4 @@ fn in_two_versions(cx: &Cx) -> Value {
     second["schema"]["openAPIV3Schema"] = of_spec(json!({ "size": size, "new": text }));
     body["spec"]["versions"] = json!([body["spec"]["versions"][0], second]);
     body
-}
-
-fn version(kind: &Kind, version: &str) -> Kind {
-    let group = kind.api_version.split('/').next().unwrap_or_default();
-    Kind { api_version: format!("{group}/{version}").leak(), ..*kind }
 }
