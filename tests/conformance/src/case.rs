@@ -5,11 +5,11 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use anneal_harness::{Http, Identity, Needs, PlayedNode, Server, eventually};
+use anneal_harness::{Http, Identity, Needs, PlayedNode, Server};
 use anyhow::{Result, ensure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::{Kind, Objects};
+use crate::{Kind, Objects, definitions};
 
 type Run = dyn Fn(Cx) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> + Send + Sync;
 
@@ -96,7 +96,7 @@ impl Cx {
         self.leftovers.lock().unwrap().push(path.into());
     }
 
-    /// Installs a custom resource of the case's own and waits until it is served.
+    /// Installs a custom resource of the case's own, in the one version v1, and waits until it is served.
     ///
     /// `schema` describes the whole object; `extra` goes into the version beside it: subresources,
     /// additionalPrinterColumns and so on.
@@ -104,43 +104,11 @@ impl Cx {
     /// # Errors
     /// When the server refuses the definition or never serves it.
     pub async fn install_crd(&self, kind: &str, schema: Value, extra: Value) -> Result<Kind> {
-        let group = format!("{}.conformance.anneal.dev", self.namespace);
-        let plural = format!("{}s", kind.to_lowercase());
-        let name = format!("{plural}.{group}");
-        let mut version = json!({
-            "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema }
-        });
+        let mut definition = definitions::definition(self, kind, schema);
         for (field, value) in extra.as_object().into_iter().flatten() {
-            version[field] = value.clone();
+            definition["spec"]["versions"][0][field] = value.clone();
         }
-        let definition = json!({
-            "metadata": { "name": name },
-            "spec": {
-                "group": group,
-                "scope": "Namespaced",
-                "names": { "kind": kind, "plural": plural, "singular": kind.to_lowercase() },
-                "versions": [version]
-            }
-        });
-        let definitions = self.objects(&Kind::CRD);
-        self.delete_later(format!("{}/{name}", definitions.path()));
-        definitions.create(definition).await?.is(201)?;
-        // Kinds are constants elsewhere; the few that cases make up may live as long as the program.
-        let kind = Kind {
-            api_version: format!("{group}/v1").leak(),
-            kind: kind.to_owned().leak(),
-            plural: plural.leak(),
-            namespaced: true,
-        };
-        let objects = self.objects(&kind);
-        eventually(format!("{name} to be served"), || async {
-            let crd = definitions.get(&name).await?.ok()?;
-            let conditions = crd["status"]["conditions"].as_array().cloned().unwrap_or_default();
-            let established = conditions.iter().any(|c| c["type"] == "Established" && c["status"] == "True");
-            Ok((established && objects.list("").await?.status == 200).then_some(()))
-        })
-        .await?;
-        Ok(kind)
+        definitions::install(self, definition, "v1").await
     }
 
     async fn clean_up(&self) -> Result<()> {

@@ -182,22 +182,3 @@ impl Objects {
         object
     }
 }
-
-/// A ConfigMap with one entry, the plainest of objects.
-pub fn config_map(name: &str, value: &str) -> Value {
-    json!({ "metadata": { "name": name }, "data": { "key": value } })
-}
-
-/// A pod that nothing schedules but the test itself.
-pub fn pod(name: &str) -> Value {
-    json!({ "metadata": { "name": name, "labels": { "app": name } }, "spec": pod_spec() })
-}
-
-/// The spec of such a pod.
-pub fn pod_spec() -> Value {
-    json!({
-        "schedulerName": "the-test",
-        "terminationGracePeriodSeconds": 5,
-        "containers": [{ "name": "main", "image": "registry.invalid/app:1" }]
-    })
-}

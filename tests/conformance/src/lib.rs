@@ -10,6 +10,8 @@
 
 mod case;
 pub mod cases;
+mod definitions;
+mod fixtures;
 mod kinds;
 mod manifests;
 pub mod saboteur;

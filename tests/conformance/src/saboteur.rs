@@ -48,6 +48,18 @@ impl Sabotage {
         Self::AnswersInternalErrorForConflict,
     ];
 
+    /// What the suite must show about it, as a sentence.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Nothing => "standing_in_between_breaks_nothing",
+            Self::IgnoresTheVersionOnUpdate => "an_ignored_version_on_update_is_noticed",
+            Self::DropsAWatchEvent => "a_dropped_watch_event_is_noticed",
+            Self::BumpsTheVersionOnNoOpApply => "a_new_version_without_a_change_is_noticed",
+            Self::LosesAFieldOfAnotherManager => "a_lost_field_of_another_manager_is_noticed",
+            Self::AnswersInternalErrorForConflict => "an_internal_error_for_a_conflict_is_noticed",
+        }
+    }
+
     /// The areas that are run under it; the suite as a whole need not run six times.
     fn areas(self) -> &'static [&'static str] {
         match self {
@@ -69,7 +81,7 @@ impl Sabotage {
         let broken = &broken;
         stream::iter(cases::all().into_iter().filter(mine))
             .map(|case| async move { case.run(broken).await.is_err().then_some(case.name) })
-            .buffer_unordered(8)
+            .buffer_unordered(32)
             .filter_map(async |name| name)
             .collect()
             .await

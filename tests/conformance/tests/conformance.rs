@@ -26,7 +26,8 @@ fn main() -> Result<ExitCode> {
             let control_plane = ControlPlane::start()?;
             let server = runtime.block_on(control_plane.server())?;
             let conclusion = libtest_mimic::run(&arguments, trials(Some((&server, &runtime))));
-            println!("conformance: {} cases ran on {server}", conclusion.num_passed + conclusion.num_failed);
+            let ran = conclusion.num_passed + conclusion.num_failed;
+            println!("conformance: {ran} ran on {server}, {} skipped", conclusion.num_ignored);
             control_plane.stop().context("stopping the control plane")?;
             Ok(conclusion.exit_code())
         }
@@ -64,8 +65,12 @@ fn saboteur(sabotage: Sabotage, on: Option<(&Server, &Runtime)>) -> Trial {
         let noticed_by = runtime
             .block_on(saboteur::judge(sabotage, &server))
             .map_err(|e| Failed::from(format!("{e:#}")))?;
-        println!("{sabotage:?} was noticed by {} cases: {}", noticed_by.len(), noticed_by.join(", "));
+        if sabotage != Sabotage::Nothing {
+            println!("saboteur {sabotage:?}: noticed by {}", noticed_by.join(", "));
+        }
         Ok(())
     };
-    Trial::test(format!("saboteur::{sabotage:?}"), run).with_kind("suite").with_ignored_flag(ignored)
+    Trial::test(format!("saboteur::{}", sabotage.sentence()), run)
+        .with_kind("suite")
+        .with_ignored_flag(ignored)
 }

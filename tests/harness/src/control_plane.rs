@@ -59,7 +59,10 @@ impl ControlPlane {
     pub async fn server(&self) -> Result<Server> {
         let kubeconfig = Kubeconfig::read_from(&self.kubeconfig)?;
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        Server::new("kube-apiserver", true, false, move |who| connect(&config, who)).await
+        let connect = move |who: &Identity| connect(&config, who);
+        let mut server = Server::new("kube-apiserver", true, false, connect).await?;
+        server.disposable = true;
+        Ok(server)
     }
 
     /// kubectl of the same version, signed in as the administrator.

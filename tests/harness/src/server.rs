@@ -88,6 +88,11 @@ pub struct Server {
     pub controllers: bool,
     /// Whether a node runs pods.
     pub node: bool,
+    /// Whether it ends with the tests, so that what they leave need not be deleted: to delete a namespace
+    /// costs a server more than most tests.
+    pub disposable: bool,
+    // Kept, so that its connections are: a handshake for each test would cost more than the test.
+    admin: Client,
     connect: Arc<Connect>,
 }
 
@@ -109,7 +114,8 @@ impl Server {
         node: bool,
         connect: impl Fn(&Identity) -> Result<Client> + Send + Sync + 'static,
     ) -> Result<Self> {
-        let version = Http::new(connect(&Identity::Admin)?).get("/version").await?.ok()?;
+        let admin = connect(&Identity::Admin)?;
+        let version = Http::new(admin.clone()).get("/version").await?.ok()?;
         let text = |field: &str| version[field].as_str().unwrap_or_default().to_owned();
         let minor = text("minor");
         Ok(Self {
@@ -120,6 +126,8 @@ impl Server {
             },
             controllers,
             node,
+            disposable: false,
+            admin,
             connect: Arc::new(connect),
         })
     }
@@ -127,7 +135,12 @@ impl Server {
     /// The same server seen through something that changes what passes.
     pub fn through(&self, name: &str, wrap: impl Fn(Client) -> Client + Send + Sync + 'static) -> Self {
         let connect = self.connect.clone();
-        Self { name: name.to_owned(), connect: Arc::new(move |who| connect(who).map(&wrap)), ..self.clone() }
+        Self {
+            name: name.to_owned(),
+            admin: wrap(self.admin.clone()),
+            connect: Arc::new(move |who| connect(who).map(&wrap)),
+            ..self.clone()
+        }
     }
 
     /// Whether a test with these needs can run.
@@ -142,7 +155,10 @@ impl Server {
     /// # Errors
     /// When no client can be made, for example from a token that is not one.
     pub fn client(&self, who: &Identity) -> Result<Client> {
-        (self.connect)(who)
+        match who {
+            Identity::Admin => Ok(self.admin.clone()),
+            who => (self.connect)(who),
+        }
     }
 
     /// The same as [`Server::client`], showing what crosses the wire.
@@ -175,7 +191,7 @@ impl Server {
             })
             .await?;
         }
-        Ok(Namespace { name, http })
+        Ok(Namespace { name, http, disposable: self.disposable })
     }
 }
 
@@ -184,15 +200,17 @@ pub struct Namespace {
     /// Its name.
     pub name: String,
     http: Http,
+    disposable: bool,
 }
 
 impl Namespace {
-    /// Asks the server to delete it, without waiting; `NO_CLEANUP` in the environment keeps it for a look.
+    /// Asks the server to delete it, without waiting, unless the server goes with it; `NO_CLEANUP` in the
+    /// environment keeps it for a look.
     ///
     /// # Errors
     /// When the server refuses.
     pub async fn clean_up(self) -> Result<()> {
-        if std::env::var_os("NO_CLEANUP").is_some() {
+        if self.disposable || std::env::var_os("NO_CLEANUP").is_some() {
             return Ok(());
         }
         let reply = self.http.delete(&format!("/api/v1/namespaces/{}", self.name), &Value::Null).await?;

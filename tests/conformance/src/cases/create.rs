@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     Case, Cx, Kind,
     case::cases,
-    kinds::{config_map, pod},
+    fixtures::{config_map, pod},
 };
 
 pub(super) fn cases() -> Vec<Case> {

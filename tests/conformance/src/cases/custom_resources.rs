@@ -1,10 +1,10 @@
 //! Custom resources: schema, defaults, pruning, rules, subresources.
 
-use anneal_harness::{Needs, eventually};
-use anyhow::{Context, Result, ensure};
+use anneal_harness::Needs;
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::{Case, Cx, Kind, case::cases};
+use crate::{Case, case::cases};
 
 mod definition;
 mod rules;
@@ -72,71 +72,6 @@ fn of_spec(properties: Value) -> Value {
 
 fn object(name: &str, spec: Value) -> Value {
     json!({ "metadata": { "name": name }, "spec": spec })
-}
-
-/// The definition of a kind in the case's own group, in the one version v1.
-fn definition(cx: &Cx, kind: &str, schema: Value) -> Value {
-    let group = format!("{}.conformance.anneal.dev", cx.namespace);
-    let plural = format!("{}s", kind.to_lowercase());
-    json!({
-        "metadata": { "name": format!("{plural}.{group}") },
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": { "kind": kind, "plural": plural, "singular": kind.to_lowercase() },
-            "versions": [
-                { "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema } }
-            ]
-        }
-    })
-}
-
-/// Installs a definition, waits until it is served, and tells the kind as it is in this version.
-async fn install(cx: &Cx, definition: Value, version: &str) -> Result<Kind> {
-    let text = |value: &Value| value.as_str().map(str::to_owned).context("a definition must be whole");
-    let (name, spec) = (text(&definition["metadata"]["name"])?, &definition["spec"]);
-    let kind = Kind {
-        api_version: format!("{}/{version}", text(&spec["group"])?).leak(),
-        kind: text(&spec["names"]["kind"])?.leak(),
-        plural: text(&spec["names"]["plural"])?.leak(),
-        namespaced: spec["scope"] == "Namespaced",
-    };
-    let definitions = cx.objects(&Kind::CRD);
-    cx.delete_later(format!("{}/{name}", definitions.path()));
-    let made = definitions.create(definition).await?.is(201)?;
-    // Each version comes up by itself.
-    for served in made["spec"]["versions"].as_array().into_iter().flatten().filter(|v| v["served"] == true) {
-        let objects = cx.objects(&in_version(&kind, &text(&served["name"])?));
-        eventually(format!("{name} to be served"), async || {
-            let established = is(&definitions.get(&name).await?.ok()?, "Established", "True");
-            Ok((established && objects.list("").await?.status == 200).then_some(()))
-        })
-        .await?;
-    }
-    Ok(kind)
-}
-
-/// Whether a definition has a condition with this status.
-fn is(definition: &Value, condition: &str, status: &str) -> bool {
-    let conditions = definition["status"]["conditions"].as_array();
-    conditions.into_iter().flatten().any(|c| c["type"] == condition && c["status"] == status)
-}
-
-fn in_version(kind: &Kind, version: &str) -> Kind {
-    let group = kind.api_version.split('/').next().unwrap_or_default();
-    Kind { api_version: format!("{group}/{version}").leak(), ..*kind }
-}
-
-fn name_of(kind: &Kind) -> String {
-    let group = kind.api_version.split('/').next().unwrap_or_default();
-    format!("{}.{group}", kind.plural)
-}
-
-fn ensure_cause(status: &Value, reason: &str, field: &str) -> Result<()> {
-    let causes = status["details"]["causes"].as_array();
-    let found = causes.into_iter().flatten().any(|c| c["reason"] == reason && c["field"] == field);
-    ensure!(found, "no cause {reason} for {field}: {status}");
-    Ok(())
 }
 
 fn ensure_message(status: &Value, field: &str, message: &str) -> Result<()> {

@@ -6,11 +6,10 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::update::{has_cause, no_pods, version};
 use crate::{
     Case, Cx, Kind, Objects,
     case::cases,
-    kinds::{config_map, pod},
+    fixtures::{config_map, has_cause, no_pods, pod, version},
 };
 
 pub(super) fn cases() -> Vec<Case> {

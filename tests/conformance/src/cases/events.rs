@@ -4,7 +4,7 @@ use anneal_harness::Needs;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::{Case, Cx, Kind, case::cases};
+use crate::{Case, Cx, Kind, case::cases, fixtures::has_cause};
 
 pub(super) fn cases() -> Vec<Case> {
     cases![
@@ -97,13 +97,13 @@ async fn a_new_event_must_be_whole(cx: Cx) -> Result<()> {
         let mut body = event(&cx, "a");
         body[field] = Value::Null;
         let status = events.create(body).await?.refused(422, "Invalid")?;
-        ensure_cause(&status, "FieldValueRequired", field)?;
+        has_cause(&status, field, "FieldValueRequired")?;
     }
     for kind in [json!("Odd"), Value::Null] {
         let mut body = event(&cx, "a");
         body["type"] = kind;
         let status = events.create(body).await?.refused(422, "Invalid")?;
-        ensure_cause(&status, "FieldValueInvalid", "type")?;
+        has_cause(&status, "type", "FieldValueInvalid")?;
     }
     // The deprecated fields are for events of the old group only.
     for (field, value) in [("deprecatedCount", json!(2)), ("deprecatedSource", json!({ "component": "a" }))] {
@@ -133,14 +133,14 @@ async fn texts_of_a_new_event_are_bounded(cx: Cx) -> Result<()> {
         let mut body = event(&cx, "a");
         body[field] = "x".repeat(limit + 1).into();
         let status = events.create(body.clone()).await?.refused(422, "Invalid")?;
-        ensure_cause(&status, "FieldValueInvalid", named)?;
+        has_cause(&status, named, "FieldValueInvalid")?;
         body[field] = "x".repeat(limit).into();
         events.create_with("?dryRun=All", body).await?.is(201)?;
     }
     let mut body = event(&cx, "a");
     body["reportingController"] = "not a name".into();
     let status = events.create(body).await?.refused(422, "Invalid")?;
-    ensure_cause(&status, "FieldValueInvalid", "reportingController")
+    has_cause(&status, "reportingController", "FieldValueInvalid")
 }
 
 async fn only_the_series_of_a_new_event_changes(cx: Cx) -> Result<()> {
@@ -190,7 +190,7 @@ async fn an_event_lives_where_its_object_does(cx: Cx) -> Result<()> {
         let mut body = core_event(&cx, "a", "web");
         body["involvedObject"]["namespace"] = namespace;
         let status = events.create(body).await?.refused(422, "Invalid")?;
-        ensure_cause(&status, "FieldValueInvalid", "involvedObject.namespace")?;
+        has_cause(&status, "involvedObject.namespace", "FieldValueInvalid")?;
     }
     // What lives in no namespace has its events in the default one.
     let name = cx.unique("node");
@@ -275,11 +275,4 @@ fn core_event(cx: &Cx, name: &str, pod: &str) -> Value {
         "count": 3,
         "type": "Warning"
     })
-}
-
-fn ensure_cause(status: &Value, reason: &str, field: &str) -> Result<()> {
-    let causes = status["details"]["causes"].as_array();
-    let found = causes.into_iter().flatten().any(|c| c["reason"] == reason && c["field"] == field);
-    ensure!(found, "no cause {reason} for {field}: {status}");
-    Ok(())
 }

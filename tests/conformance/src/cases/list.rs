@@ -4,8 +4,11 @@ use anneal_harness::{Needs, eventually};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::update::{free_form, has_cause, version};
-use crate::{Case, Cx, Kind, Objects, case::cases, kinds::pod};
+use crate::{
+    Case, Cx, Kind, Objects,
+    case::cases,
+    fixtures::{free_form, has_cause, lease, pod, version},
+};
 
 pub(super) fn cases() -> Vec<Case> {
     cases![
@@ -397,10 +400,6 @@ async fn malformed_numbers_are_refused(cx: Cx) -> Result<()> {
 const ALL_LEASES: &str = "/apis/coordination.k8s.io/v1/leases";
 
 /// A Lease: unlike ConfigMaps, none appear in a namespace by themselves.
-fn lease(name: &str) -> Value {
-    json!({ "metadata": { "name": name }, "spec": { "holderIdentity": "first" } })
-}
-
 async fn some_leases(cx: &Cx, names: &[&str]) -> Result<Objects> {
     let leases = cx.objects(&Kind::LEASE);
     for name in names {

@@ -10,6 +10,7 @@ mod delete;
 mod discovery;
 mod disruption;
 mod events;
+mod jobs;
 mod leases;
 mod list;
 mod namespaces;
@@ -45,6 +46,7 @@ pub fn all() -> Vec<Case> {
         ownership::cases(),
         namespaces::cases(),
         workloads::cases(),
+        jobs::cases(),
         network::cases(),
         disruption::cases(),
         node::cases(),

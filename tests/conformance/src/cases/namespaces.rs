@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     Case, Cx, Kind, Objects,
     case::cases,
-    kinds::{config_map, pod},
+    fixtures::{config_map, pod},
 };
 
 pub(super) fn cases() -> Vec<Case> {

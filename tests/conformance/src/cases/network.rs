@@ -6,7 +6,7 @@ use anneal_harness::{Needs, eventually};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::{Case, Cx, Kind, case::cases, kinds::pod};
+use crate::{Case, Cx, Kind, case::cases, fixtures::pod};
 
 pub(super) fn cases() -> Vec<Case> {
     cases![

@@ -4,7 +4,7 @@ use anneal_harness::{Needs, eventually};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::{Case, Cx, Kind, Objects, case::cases, kinds::config_map};
+use crate::{Case, Cx, Kind, Objects, case::cases, fixtures::config_map};
 
 pub(super) fn cases() -> Vec<Case> {
     cases![

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     Case, Cx, Kind,
     case::cases,
-    kinds::{config_map, pod, pod_spec},
+    fixtures::{config_map, pod, pod_spec},
 };
 
 pub(super) fn cases() -> Vec<Case> {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     Case, Cx, Kind,
     case::cases,
-    kinds::{pod, pod_spec},
+    fixtures::{pod, pod_spec},
 };
 
 pub(super) fn cases() -> Vec<Case> {

@@ -1,16 +1,16 @@
 //! Replacing objects: versions, generations and what may not change.
 
 use anneal_harness::{Needs, Reply};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use bytes::Bytes;
 use futures::future::try_join_all;
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     Case, Cx, Kind,
     case::cases,
-    kinds::{config_map, pod, pod_spec},
+    fixtures::{config_map, free_form, has_cause, no_pods, pod, version},
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -391,40 +391,6 @@ async fn refuses_to_set_the_deletion_time(cx: Cx) -> Result<()> {
     has_cause(&status, "metadata.deletionTimestamp", "FieldValueInvalid")?;
     ensure!(maps.get("a").await?.ok()? == made);
     Ok(())
-}
-
-/// An object's version as the number it is.
-pub(super) fn version(object: &Value) -> Result<u64> {
-    let version = object["metadata"]["resourceVersion"].as_str();
-    version.and_then(|version| version.parse().ok()).with_context(|| format!("no version: {object}"))
-}
-
-/// Whether a refusal names this field for this reason.
-pub(super) fn has_cause(status: &Value, field: &str, reason: &str) -> Result<()> {
-    let causes = status["details"]["causes"].as_array();
-    let found =
-        causes.into_iter().flatten().any(|cause| cause["field"] == field && cause["reason"] == reason);
-    ensure!(found, "no cause {reason} for {field}: {status}");
-    Ok(())
-}
-
-/// A Deployment or ReplicaSet that wants no pods.
-pub(super) fn no_pods(name: &str) -> Value {
-    let labels = json!({ "app": name });
-    json!({
-        "metadata": { "name": name },
-        "spec": {
-            "replicas": 0,
-            "selector": { "matchLabels": labels },
-            "template": { "metadata": { "labels": labels }, "spec": pod_spec() }
-        }
-    })
-}
-
-/// A schema that takes any spec and status.
-pub(super) fn free_form() -> Value {
-    let anything = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
-    json!({ "type": "object", "properties": { "spec": anything, "status": anything } })
 }
 
 /// Makes a ConfigMap `a`, puts raw bytes in its place, and makes sure that they changed nothing.

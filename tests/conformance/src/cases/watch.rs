@@ -8,8 +8,11 @@ use futures::future::try_join_all;
 use serde_json::{Value, json};
 use tokio::try_join;
 
-use super::update::{free_form, has_cause, version};
-use crate::{Case, Cx, Kind, Objects, case::cases, kinds::pod};
+use crate::{
+    Case, Cx, Kind, Objects,
+    case::cases,
+    fixtures::{free_form, has_cause, lease, pod, version},
+};
 
 pub(super) fn cases() -> Vec<Case> {
     cases![
@@ -459,10 +462,6 @@ const INITIAL_EVENTS: &str =
 const FAR_AHEAD: u64 = 1_000_000_000;
 
 /// A Lease: unlike ConfigMaps, none appear in a namespace by themselves.
-fn lease(name: &str) -> Value {
-    json!({ "metadata": { "name": name }, "spec": { "holderIdentity": "first" } })
-}
-
 async fn hold(leases: &Objects, name: &str, holder: &str) -> Result<Value> {
     leases.merge(name, json!({ "spec": { "holderIdentity": holder } })).await?.is(200)
 }

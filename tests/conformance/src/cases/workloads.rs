@@ -1,4 +1,4 @@
-//! Deployments, ReplicaSets and Jobs, on a played node.
+//! Deployments and ReplicaSets, on a played node.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     Case, Cx, Kind, Objects,
     case::cases,
-    kinds::{pod, pod_spec},
+    fixtures::{pod, pod_spec},
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -18,7 +18,6 @@ pub(super) fn cases() -> Vec<Case> {
             deployment_defaults_are_filled_in,
             selector_must_match_the_template_and_stay,
             scale_is_read_and_written_by_itself,
-            job_defaults_are_filled_in_and_its_template_stays,
         ],
         Needs::CONTROLLERS => [
             deployment_makes_a_replica_set_that_makes_pods,
@@ -38,14 +37,6 @@ pub(super) fn cases() -> Vec<Case> {
             orphaned_replica_set_is_adopted_by_a_new_deployment,
             replica_set_adopts_matching_pods,
             replica_set_releases_relabelled_pods,
-            job_completes_with_its_pods,
-            job_runs_no_more_pods_than_its_parallelism,
-            indexed_job_gives_each_pod_its_index,
-            job_out_of_retries_fails,
-            job_past_its_deadline_fails,
-            suspended_job_has_no_pods,
-            finished_job_is_removed_after_its_time,
-            deleted_job_leaves_its_pods_unless_told_otherwise,
         ],
     ]
 }
@@ -403,155 +394,6 @@ async fn replica_set_releases_relabelled_pods(cx: Cx) -> Result<()> {
     Ok(())
 }
 
-async fn job_defaults_are_filled_in_and_its_template_stays(cx: Cx) -> Result<()> {
-    let jobs = cx.objects(&Kind::JOB);
-    let mut body = job("a", json!({ "suspend": true }));
-    let made = jobs.create(body.clone()).await?.is(201)?;
-    for (field, value) in [
-        ("parallelism", json!(1)),
-        ("completions", json!(1)),
-        ("backoffLimit", json!(6)),
-        ("completionMode", json!("NonIndexed")),
-        (
-            "selector",
-            json!({ "matchLabels": { "batch.kubernetes.io/controller-uid": made["metadata"]["uid"] } }),
-        ),
-    ] {
-        ensure!(made["spec"][field] == value, "{field}: {}", made["spec"]);
-    }
-    let labels = &made["spec"]["template"]["metadata"]["labels"];
-    ensure!(labels["batch.kubernetes.io/job-name"] == "a" && labels["job-name"] == "a", "{labels}");
-    let image = json!({ "spec": { "template": { "spec": { "restartPolicy": "OnFailure" } } } });
-    let status = jobs.merge("a", image).await?.refused(422, "Invalid")?;
-    let field = status["details"]["causes"][0]["field"].as_str().unwrap_or_default();
-    ensure!(field.starts_with("spec.template"), "{status}");
-    body["metadata"]["name"] = "b".into();
-    body["spec"]["template"]["spec"]["restartPolicy"] = "Always".into();
-    let status = jobs.create(body).await?.refused(422, "Invalid")?;
-    ensure!(status["details"]["causes"][0]["field"] == "spec.template.spec.restartPolicy", "{status}");
-    Ok(())
-}
-
-async fn job_completes_with_its_pods(cx: Cx) -> Result<()> {
-    let node = cx.node().await?;
-    let made = cx.objects(&Kind::JOB).create(job("a", json!({}))).await?.is(201)?;
-    let pods = active_pods(&cx, 1).await?;
-    ensure!(controller(&pods[0]) == controller_reference(&made), "{}", pods[0]);
-    ensure!(pods[0]["metadata"]["labels"]["batch.kubernetes.io/job-name"] == "a", "{}", pods[0]);
-    node.run(name(&pods[0]), true).await?;
-    job_is(&cx, "an active pod", |a| {
-        a["status"]["active"] == 1 && a["status"]["ready"] == 1 && !a["status"]["startTime"].is_null()
-    })
-    .await?;
-    node.end(name(&pods[0]), 0).await?;
-    let done = job_is(&cx, "completion", |a| has_condition(a, "Complete", "True")).await?;
-    ensure!(done["status"]["succeeded"] == 1 && done["status"]["active"].is_null(), "{done}");
-    ensure!(!done["status"]["completionTime"].is_null(), "{done}");
-    // The pod stays to be read, and nothing holds it any more.
-    let pod = cx.objects(&Kind::POD).get(name(&pods[0])).await?.is(200)?;
-    ensure!(pod["metadata"]["finalizers"].is_null(), "{pod}");
-    Ok(())
-}
-
-async fn job_runs_no_more_pods_than_its_parallelism(cx: Cx) -> Result<()> {
-    let node = cx.node().await?;
-    cx.objects(&Kind::JOB).create(job("a", json!({ "completions": 3, "parallelism": 2 }))).await?.is(201)?;
-    let pods = active_pods(&cx, 2).await?;
-    job_is(&cx, "two active pods", |a| a["status"]["active"] == 2).await?;
-    ensure!(list(&cx, &Kind::POD).await?.len() == 2, "two at once are enough");
-    node.end(name(&pods[0]), 0).await?;
-    for pod in active_pods(&cx, 2).await? {
-        node.end(name(&pod), 0).await?;
-    }
-    let done = job_is(&cx, "completion", |a| has_condition(a, "Complete", "True")).await?;
-    ensure!(done["status"]["succeeded"] == 3 && list(&cx, &Kind::POD).await?.len() == 3, "{done}");
-    Ok(())
-}
-
-async fn indexed_job_gives_each_pod_its_index(cx: Cx) -> Result<()> {
-    let node = cx.node().await?;
-    let body = job("a", json!({ "completionMode": "Indexed", "completions": 2, "parallelism": 2 }));
-    cx.objects(&Kind::JOB).create(body).await?.is(201)?;
-    let pods = active_pods(&cx, 2).await?;
-    let mut indexes = Vec::new();
-    for pod in &pods {
-        let index = pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"].clone();
-        let env = &pod["spec"]["containers"][0]["env"];
-        ensure!(env[0]["name"] == "JOB_COMPLETION_INDEX", "{pod}");
-        indexes.push(index.as_str().unwrap_or_default().to_owned());
-        node.end(name(pod), 0).await?;
-    }
-    indexes.sort();
-    ensure!(indexes == ["0", "1"], "{indexes:?}");
-    let done = job_is(&cx, "completion", |a| has_condition(a, "Complete", "True")).await?;
-    ensure!(done["status"]["completedIndexes"] == "0,1", "{done}");
-    Ok(())
-}
-
-async fn job_out_of_retries_fails(cx: Cx) -> Result<()> {
-    let node = cx.node().await?;
-    cx.objects(&Kind::JOB).create(job("a", json!({ "backoffLimit": 0 }))).await?.is(201)?;
-    node.end(name(&active_pods(&cx, 1).await?[0]), 1).await?;
-    let failed = job_is(&cx, "failure", |a| has_condition(a, "Failed", "True")).await?;
-    ensure!(is_condition(&failed, "Failed", "True", "BackoffLimitExceeded"), "{failed}");
-    ensure!(failed["status"]["failed"] == 1 && failed["status"]["completionTime"].is_null(), "{failed}");
-    ensure!(list(&cx, &Kind::POD).await?.len() == 1, "the failed pod stays and no other comes");
-    Ok(())
-}
-
-async fn job_past_its_deadline_fails(cx: Cx) -> Result<()> {
-    cx.objects(&Kind::JOB).create(job("a", json!({ "activeDeadlineSeconds": 1 }))).await?.is(201)?;
-    let failed = job_is(&cx, "failure", |a| has_condition(a, "Failed", "True")).await?;
-    ensure!(is_condition(&failed, "Failed", "True", "DeadlineExceeded"), "{failed}");
-    active_pods(&cx, 0).await?;
-    Ok(())
-}
-
-async fn suspended_job_has_no_pods(cx: Cx) -> Result<()> {
-    let jobs = cx.objects(&Kind::JOB);
-    jobs.create(job("a", json!({}))).await?.is(201)?;
-    active_pods(&cx, 1).await?;
-    jobs.merge("a", json!({ "spec": { "suspend": true } })).await?.is(200)?;
-    active_pods(&cx, 0).await?;
-    let suspended =
-        job_is(&cx, "the suspension", |a| is_condition(a, "Suspended", "True", "JobSuspended")).await?;
-    ensure!(suspended["status"]["startTime"].is_null(), "{suspended}");
-    jobs.merge("a", json!({ "spec": { "suspend": false } })).await?.is(200)?;
-    active_pods(&cx, 1).await?;
-    job_is(&cx, "the resumption", |a| {
-        is_condition(a, "Suspended", "False", "JobResumed") && !a["status"]["startTime"].is_null()
-    })
-    .await?;
-    Ok(())
-}
-
-async fn finished_job_is_removed_after_its_time(cx: Cx) -> Result<()> {
-    let node = cx.node().await?;
-    cx.objects(&Kind::JOB).create(job("a", json!({ "ttlSecondsAfterFinished": 0 }))).await?.is(201)?;
-    let pods = active_pods(&cx, 1).await?;
-    node.end(name(&pods[0]), 0).await?;
-    gone(&cx.objects(&Kind::JOB), "a").await?;
-    gone(&cx.objects(&Kind::POD), name(&pods[0])).await
-}
-
-async fn deleted_job_leaves_its_pods_unless_told_otherwise(cx: Cx) -> Result<()> {
-    let jobs = cx.objects(&Kind::JOB);
-    for (policy, stays) in [("", true), ("?propagationPolicy=Background", false)] {
-        jobs.create(job("a", json!({}))).await?.is(201)?;
-        let pods = active_pods(&cx, 1).await?;
-        job_is(&cx, "an active pod", |a| a["status"]["active"] == 1).await?;
-        jobs.delete(&format!("a{policy}")).await?.ok()?;
-        gone(&jobs, "a").await?;
-        if stays {
-            let orphan = cx.objects(&Kind::POD).get(name(&pods[0])).await?.is(200)?;
-            ensure!(orphan["metadata"]["ownerReferences"].is_null(), "{orphan}");
-            cx.objects(&Kind::POD).delete(name(&pods[0])).await?.ok()?;
-        }
-        gone(&cx.objects(&Kind::POD), name(&pods[0])).await?;
-    }
-    Ok(())
-}
-
 const REVISION: &str = "deployment.kubernetes.io/revision";
 
 fn template(app: &str) -> Value {
@@ -572,13 +414,6 @@ fn deployment(name: &str, replicas: u32) -> Value {
     replica_set(name, replicas)
 }
 
-fn job(name: &str, spec: Value) -> Value {
-    let mut job = json!({ "metadata": { "name": name }, "spec": spec });
-    job["spec"]["template"] = json!({ "spec": pod_spec() });
-    job["spec"]["template"]["spec"]["restartPolicy"] = "Never".into();
-    job
-}
-
 /// A patch to another version.
 fn new_template(tag: &str) -> Value {
     let mut spec = pod_spec();
@@ -592,18 +427,18 @@ fn version(pod: &Value) -> &str {
     image.rsplit_once(':').map_or("", |(_, tag)| tag)
 }
 
-fn name(object: &Value) -> &str {
+pub(super) fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
 /// Kind, name and uid of the owner that controls an object.
-fn controller(object: &Value) -> Value {
+pub(super) fn controller(object: &Value) -> Value {
     let owners = object["metadata"]["ownerReferences"].as_array();
     let owner = owners.into_iter().flatten().find(|owner| owner["controller"] == true);
     owner.map(|o| json!([o["kind"], o["name"], o["uid"], o["blockOwnerDeletion"]])).unwrap_or_default()
 }
 
-fn controller_reference(owner: &Value) -> Value {
+pub(super) fn controller_reference(owner: &Value) -> Value {
     json!([owner["kind"], owner["metadata"]["name"], owner["metadata"]["uid"], true])
 }
 
@@ -611,11 +446,11 @@ fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
     object["status"]["conditions"].as_array().into_iter().flatten()
 }
 
-fn has_condition(object: &Value, kind: &str, status: &str) -> bool {
+pub(super) fn has_condition(object: &Value, kind: &str, status: &str) -> bool {
     conditions(object).any(|c| c["type"] == kind && c["status"] == status)
 }
 
-fn is_condition(object: &Value, kind: &str, status: &str, reason: &str) -> bool {
+pub(super) fn is_condition(object: &Value, kind: &str, status: &str, reason: &str) -> bool {
     conditions(object).any(|c| c["type"] == kind && c["status"] == status && c["reason"] == reason)
 }
 
@@ -628,7 +463,7 @@ fn is_active(pod: &Value) -> bool {
     pod["metadata"]["deletionTimestamp"].is_null() && !ended
 }
 
-async fn list(cx: &Cx, kind: &Kind) -> Result<Vec<Value>> {
+pub(super) async fn list(cx: &Cx, kind: &Kind) -> Result<Vec<Value>> {
     let mut items = cx.objects(kind).list("").await?.ok()?["items"].as_array().cloned().unwrap_or_default();
     for item in &mut items {
         item["kind"] = kind.kind.into();
@@ -637,7 +472,7 @@ async fn list(cx: &Cx, kind: &Kind) -> Result<Vec<Value>> {
 }
 
 /// The pods that neither end nor have ended, once there are this many.
-async fn active_pods(cx: &Cx, count: usize) -> Result<Vec<Value>> {
+pub(super) async fn active_pods(cx: &Cx, count: usize) -> Result<Vec<Value>> {
     eventually(format!("{count} pods"), async || {
         let pods: Vec<_> = list(cx, &Kind::POD).await?.into_iter().filter(is_active).collect();
         Ok((pods.len() == count).then_some(pods))
@@ -652,7 +487,13 @@ async fn run_all(cx: &Cx, node: &PlayedNode, count: usize) -> Result<()> {
     Ok(())
 }
 
-async fn awaited(cx: &Cx, kind: &Kind, name: &str, what: &str, is: impl Fn(&Value) -> bool) -> Result<Value> {
+pub(super) async fn awaited(
+    cx: &Cx,
+    kind: &Kind,
+    name: &str,
+    what: &str,
+    is: impl Fn(&Value) -> bool,
+) -> Result<Value> {
     let objects = cx.objects(kind);
     let found = eventually(format!("{what} ({} {name})", kind.kind), async || {
         let live = objects.get(name).await?.is(200)?;
@@ -670,11 +511,6 @@ async fn deployment_is(cx: &Cx, what: &str, is: impl Fn(&Value) -> bool) -> Resu
     awaited(cx, &Kind::DEPLOYMENT, "a", what, is).await
 }
 
-/// Job `a`, once it is as it should be.
-async fn job_is(cx: &Cx, what: &str, is: impl Fn(&Value) -> bool) -> Result<Value> {
-    awaited(cx, &Kind::JOB, "a", what, is).await
-}
-
 /// A Deployment whose status says that all there is to do has been done.
 async fn rolled_out(cx: &Cx, name: &str) -> Result<Value> {
     awaited(cx, &Kind::DEPLOYMENT, name, "the rollout", |a| {
@@ -690,7 +526,7 @@ async fn rolled_out(cx: &Cx, name: &str) -> Result<Value> {
     .await
 }
 
-async fn gone(objects: &Objects, name: &str) -> Result<()> {
+pub(super) async fn gone(objects: &Objects, name: &str) -> Result<()> {
     eventually(format!("{name} to be gone"), async || {
         Ok((objects.get(name).await?.status == 404).then_some(()))
     })

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{allowed, bind, bind_in_cluster, binding, cluster_role, grant, rule, user_subject};
 use crate::{
     Cx, Kind,
-    kinds::{config_map, pod},
+    fixtures::{config_map, pod},
 };
 
 pub(super) async fn without_rights_each_call_is_forbidden(cx: Cx) -> Result<()> {

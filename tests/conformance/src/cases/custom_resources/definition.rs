@@ -4,8 +4,12 @@ use anneal_harness::{Reply, eventually};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::{definition, ensure_cause, in_version, install, is, name_of, object, of_spec};
-use crate::{Cx, Kind};
+use super::{object, of_spec};
+use crate::{
+    Cx, Kind,
+    definitions::{definition, in_version, install, is, name_of},
+    fixtures::has_cause,
+};
 
 pub(super) async fn a_definition_is_accepted_then_established(cx: Cx) -> Result<()> {
     let kind = install(&cx, definition(&cx, "Thing", of_spec(json!({}))), "v1").await?;
@@ -123,7 +127,7 @@ pub(super) async fn group_and_scope_of_a_definition_never_change(cx: Cx) -> Resu
     for (field, value) in [("scope", "Cluster"), ("group", "other.anneal.dev")] {
         let status = definitions.merge(&name, json!({ "spec": { field: value } })).await?;
         let status = status.refused(422, "Invalid")?;
-        ensure_cause(&status, "FieldValueInvalid", &format!("spec.{field}"))?;
+        has_cause(&status, &format!("spec.{field}"), "FieldValueInvalid")?;
     }
     Ok(())
 }
@@ -217,7 +221,7 @@ pub(super) async fn stored_versions_grow_and_guard_what_is_stored(cx: Cx) -> Res
     // v1 may still be in the store: the definition must keep it until someone says otherwise.
     let without = json!({ "spec": { "versions": [versions[1]] } });
     let status = definitions.merge(&name, without.clone()).await?.refused(422, "Invalid")?;
-    ensure_cause(&status, "FieldValueInvalid", "status.storedVersions[0]")?;
+    has_cause(&status, "status.storedVersions[0]", "FieldValueInvalid")?;
     let stored = json!({ "status": { "storedVersions": ["v2"] } });
     definitions.merge(&format!("{name}/status"), stored).await?.ok()?;
     let made = definitions.merge(&name, without).await?.ok()?;

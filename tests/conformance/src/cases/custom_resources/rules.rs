@@ -3,8 +3,8 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{definition, ensure_cause, ensure_message, object, of_spec};
-use crate::{Cx, Kind};
+use super::{ensure_message, object, of_spec};
+use crate::{Cx, Kind, definitions::definition, fixtures::has_cause};
 
 pub(super) async fn rules_judge_fields_objects_lists_and_maps(cx: Cx) -> Result<()> {
     let mut schema = of_spec(json!({
@@ -64,7 +64,7 @@ pub(super) async fn rules_judge_fields_objects_lists_and_maps(cx: Cx) -> Result<
     ];
     for (spec, field, message) in &wrong {
         let status = things.create(object("a", spec.clone())).await?.refused(422, "Invalid")?;
-        ensure_cause(&status, "FieldValueInvalid", field)?;
+        has_cause(&status, field, "FieldValueInvalid")?;
         ensure_message(&status, field, message)?;
     }
     let status =
@@ -160,15 +160,15 @@ pub(super) async fn rules_say_why_in_their_own_words(cx: Cx) -> Result<()> {
     let things = cx.objects(&cx.install_crd("Thing", schema, json!({})).await?);
     let spec = json!({ "color": "red", "size": 100, "bare": 2 });
     let status = things.create(object("a", spec)).await?.refused(422, "Invalid")?;
-    ensure_cause(&status, "FieldValueInvalid", "spec.color")?;
+    has_cause(&status, "spec.color", "FieldValueInvalid")?;
     ensure_message(&status, "spec.color", "color red is taken")?;
-    ensure_cause(&status, "FieldValueRequired", "spec.owner")?;
+    has_cause(&status, "spec.owner", "FieldValueRequired")?;
     ensure_message(&status, "spec.owner", "big ones need an owner")?;
     // Without a message the rule itself tells what is wrong.
     ensure_message(&status, "spec.bare", "self == 1")?;
     let spec = json!({ "color": "blue", "size": 1, "owner": "root" });
     let status = things.create(object("a", spec)).await?.refused(422, "Invalid")?;
-    ensure_cause(&status, "FieldValueForbidden", "spec")
+    has_cause(&status, "spec", "FieldValueForbidden")
 }
 
 pub(super) async fn a_failing_rule_refuses(cx: Cx) -> Result<()> {
@@ -180,7 +180,7 @@ pub(super) async fn a_failing_rule_refuses(cx: Cx) -> Result<()> {
     }));
     let things = cx.objects(&cx.install_crd("Thing", schema, json!({})).await?);
     let status = things.create(object("a", json!({ "list": [1] }))).await?.refused(422, "Invalid")?;
-    ensure_cause(&status, "FieldValueInvalid", "spec.list")?;
+    has_cause(&status, "spec.list", "FieldValueInvalid")?;
     things.create(object("a", json!({ "list": [0, 1] }))).await?.is(201)?;
     Ok(())
 }
@@ -335,7 +335,7 @@ pub(super) async fn rules_that_do_not_compile_are_refused(cx: Cx) -> Result<()> 
         let field = &status["details"]["causes"][0]["field"];
         let place = format!("properties[spec].x-kubernetes-validations[0].{part}");
         ensure!(field.as_str().is_some_and(|field| field.ends_with(&place)), "{rule}: {status}");
-        ensure_cause(&status, "FieldValueInvalid", field.as_str().unwrap_or_default())?;
+        has_cause(&status, field.as_str().unwrap_or_default(), "FieldValueInvalid")?;
     }
     // The old value of a list item that nothing identifies cannot be known.
     let schema = of_spec(json!({

@@ -4,8 +4,8 @@ use anneal_harness::{PatchKind, eventually};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{ensure_cause, name_of, object, of_spec};
-use crate::{Cx, Kind};
+use super::{object, of_spec};
+use crate::{Cx, Kind, definitions::name_of, fixtures::has_cause};
 
 pub(super) async fn wrong_types_name_their_fields(cx: Cx) -> Result<()> {
     let schema = of_spec(json!({
@@ -24,16 +24,16 @@ pub(super) async fn wrong_types_name_their_fields(cx: Cx) -> Result<()> {
     });
     let status = things.create(object("a", wrong)).await?.refused(422, "Invalid")?;
     for field in ["integer", "number", "boolean", "string", "list[1]", "map.key", "deep.string"] {
-        ensure_cause(&status, "FieldValueTypeInvalid", &format!("spec.{field}"))?;
+        has_cause(&status, &format!("spec.{field}"), "FieldValueTypeInvalid")?;
     }
     for (field, value) in
         [("integer", json!(1.5)), ("list", json!({})), ("map", json!([])), ("deep", json!(1))]
     {
         let status = things.create(object("a", json!({ field: value }))).await?.refused(422, "Invalid")?;
-        ensure_cause(&status, "FieldValueTypeInvalid", &format!("spec.{field}"))?;
+        has_cause(&status, &format!("spec.{field}"), "FieldValueTypeInvalid")?;
     }
     let status = things.create(object("a", json!("text"))).await?.refused(422, "Invalid")?;
-    ensure_cause(&status, "FieldValueTypeInvalid", "spec")?;
+    has_cause(&status, "spec", "FieldValueTypeInvalid")?;
     // A number without a fraction is an integer, and an integer is a number.
     things.create(object("a", json!({ "integer": 1.0, "number": 1 }))).await?.is(201)?;
     Ok(())
@@ -82,11 +82,11 @@ pub(super) async fn each_bound_is_enforced_and_inclusive(cx: Cx) -> Result<()> {
     for (field, value, reason) in wrong {
         let body = object("a", json!({ "must": "", field: value }));
         let status = things.create(body).await?.refused(422, "Invalid")?;
-        ensure_cause(&status, reason, &format!("spec.{field}"))?;
+        has_cause(&status, &format!("spec.{field}"), reason)?;
     }
     let status = things.create(object("a", json!({ "deep": {} }))).await?.refused(422, "Invalid")?;
-    ensure_cause(&status, "FieldValueRequired", "spec.must")?;
-    ensure_cause(&status, "FieldValueRequired", "spec.deep.inner")?;
+    has_cause(&status, "spec.must", "FieldValueRequired")?;
+    has_cause(&status, "spec.deep.inner", "FieldValueRequired")?;
     let beyond = object("a", json!({ "must": "", "small": 2_147_483_648_u32 }));
     things.create(beyond).await?.refused(422, "Invalid")?;
 
@@ -126,8 +126,8 @@ pub(super) async fn all_faults_are_named_at_once(cx: Cx) -> Result<()> {
     patch["must"] = Value::Null;
     let patched = things.merge("a", json!({ "spec": patch })).await?.refused(422, "Invalid")?;
     for (reason, field) in faults {
-        ensure_cause(&created, reason, field)?;
-        ensure_cause(&patched, reason, field)?;
+        has_cause(&created, field, reason)?;
+        has_cause(&patched, field, reason)?;
     }
     ensure!(things.get("a").await?.ok()?["spec"] == json!({ "must": "" }));
     Ok(())
@@ -190,8 +190,8 @@ pub(super) async fn duplicates_are_refused_in_sets_and_maps(cx: Cx) -> Result<()
         "ports": [{ "number": 1, "protocol": "TCP", "name": "a" }, { "number": 1, "name": "b" }]
     });
     let status = things.create(object("a", wrong)).await?.refused(422, "Invalid")?;
-    ensure_cause(&status, "FieldValueDuplicate", "spec.set[2]")?;
-    ensure_cause(&status, "FieldValueDuplicate", "spec.ports[1]")?;
+    has_cause(&status, "spec.set[2]", "FieldValueDuplicate")?;
+    has_cause(&status, "spec.ports[1]", "FieldValueDuplicate")?;
     let good = json!({ "set": ["a", "b"], "ports": [{ "number": 1 }, { "number": 1, "protocol": "UDP" }] });
     things.create(object("a", good)).await?.is(201)?;
     Ok(())
@@ -261,7 +261,7 @@ pub(super) async fn unknown_fields_are_kept_where_the_schema_says_so(cx: Cx) -> 
     }
     // Free is the inside only: it must still be an object.
     let status = things.create(object("b", json!({ "free": "text" }))).await?.refused(422, "Invalid")?;
-    ensure_cause(&status, "FieldValueTypeInvalid", "spec.free")
+    has_cause(&status, "spec.free", "FieldValueTypeInvalid")
 }
 
 pub(super) async fn embedded_resources_are_checked_and_pruned(cx: Cx) -> Result<()> {
@@ -285,13 +285,13 @@ pub(super) async fn embedded_resources_are_checked_and_pruned(cx: Cx) -> Result<
     ensure!(thing["spec"]["template"] == kept, "{thing}");
     let status =
         things.create(object("b", json!({ "template": { "data": {} } }))).await?.refused(422, "Invalid")?;
-    ensure_cause(&status, "FieldValueRequired", "spec.template.apiVersion")?;
-    ensure_cause(&status, "FieldValueRequired", "spec.template.kind")?;
+    has_cause(&status, "spec.template.apiVersion", "FieldValueRequired")?;
+    has_cause(&status, "spec.template.kind", "FieldValueRequired")?;
     let mut labelled = template;
     labelled["metadata"]["labels"] = json!({ "a b": "" });
     let status =
         things.create(object("b", json!({ "template": labelled }))).await?.refused(422, "Invalid")?;
-    ensure_cause(&status, "FieldValueInvalid", "spec.template.metadata.labels")
+    has_cause(&status, "spec.template.metadata.labels", "FieldValueInvalid")
 }
 
 pub(super) async fn int_or_string_takes_both_and_no_more(cx: Cx) -> Result<()> {
@@ -303,7 +303,7 @@ pub(super) async fn int_or_string_takes_both_and_no_more(cx: Cx) -> Result<()> {
     }
     for port in [json!(1.5), json!(true), json!({}), json!([])] {
         let status = things.create(object("b", json!({ "port": port }))).await?.refused(422, "Invalid")?;
-        ensure_cause(&status, "FieldValueTypeInvalid", "spec.port")?;
+        has_cause(&status, "spec.port", "FieldValueTypeInvalid")?;
     }
     Ok(())
 }
@@ -391,7 +391,7 @@ pub(super) async fn null_gives_way_unless_nullable(cx: Cx) -> Result<()> {
     let kept = json!({ "must": "", "default": "d", "nullable": null, "both": null });
     ensure!(thing["spec"] == kept, "{thing}");
     let status = things.create(object("b", json!({ "must": null }))).await?.refused(422, "Invalid")?;
-    ensure_cause(&status, "FieldValueRequired", "spec.must")
+    has_cause(&status, "spec.must", "FieldValueRequired")
 }
 
 pub(super) async fn metadata_is_checked_as_everywhere(cx: Cx) -> Result<()> {
@@ -402,7 +402,7 @@ pub(super) async fn metadata_is_checked_as_everywhere(cx: Cx) -> Result<()> {
     });
     let status = things.create(wrong).await?.refused(422, "Invalid")?;
     for field in ["metadata.name", "metadata.labels", "metadata.annotations"] {
-        ensure_cause(&status, "FieldValueInvalid", field)?;
+        has_cause(&status, field, "FieldValueInvalid")?;
     }
     let label = json!({ "metadata": { "name": "a", "labels": { "a": 1 } } });
     things.create(label).await?.refused(400, "BadRequest")?;
@@ -411,7 +411,7 @@ pub(super) async fn metadata_is_checked_as_everywhere(cx: Cx) -> Result<()> {
     things.create(of_version).await?.refused(400, "BadRequest")?;
     let of_kind = json!({ "kind": "Other", "metadata": { "name": "a" } });
     let status = things.create(of_kind).await?.refused(422, "Invalid")?;
-    ensure_cause(&status, "FieldValueInvalid", "kind")?;
+    has_cause(&status, "kind", "FieldValueInvalid")?;
 
     let thing = things.create(object("a.b", json!({}))).await?.is(201)?;
     ensure!(thing["metadata"]["generation"] == 1, "{thing}");
@@ -434,7 +434,7 @@ pub(super) async fn a_stricter_schema_judges_later_writes(cx: Cx) -> Result<()> 
     })
     .await?
     .refused(422, "Invalid")?;
-    ensure_cause(&status, "FieldValueInvalid", "spec.size")?;
+    has_cause(&status, "spec.size", "FieldValueInvalid")?;
     // What is stored stays readable, and a new fault in it is still refused.
     ensure!(things.get("a").await?.ok()?["spec"]["size"] == 9);
     things.merge("a", json!({ "spec": { "size": 10 } })).await?.refused(422, "Invalid")?;
