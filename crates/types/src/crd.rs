@@ -52,8 +52,8 @@ pub(crate) fn edit_schema(
     crd
 }
 
-/// Drops `nullable`, which the derive puts on every optional field. Without it the API server
-/// refuses an explicit null with a clear error, and `has()` in a CEL rule means what it says.
+/// Drops `nullable`, which the derive puts on every optional field. Without it the API server takes an
+/// explicit null for an absent field, and `has()` in a CEL rule means what it says.
 /// Descriptions lose their line breaks: Markdown would join those lines, a terminal does not.
 fn tidy(schema: &mut Value) {
     match schema {

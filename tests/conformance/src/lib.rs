@@ -5,7 +5,7 @@
 //! is skipped by name. The suite is silent about how a server does things: it is written against
 //! upstream's API server, and any other server must not be told apart from it.
 //!
-//! `saboteur` breaks a good server on purpose, to show that the suite would notice.
+//! `kubectl` looks at our own kinds as people do. `saboteur` breaks a good server on purpose, to show that the suite would notice.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code: a broken assumption should end the case")]
 
 mod case;
@@ -13,6 +13,7 @@ pub mod cases;
 mod definitions;
 mod fixtures;
 mod kinds;
+pub mod kubectl;
 mod manifests;
 pub mod saboteur;
 

@@ -6,10 +6,10 @@
 use std::process::ExitCode;
 
 use anneal_conformance::{
-    Case, cases,
+    Case, cases, kubectl,
     saboteur::{self, Sabotage},
 };
-use anneal_harness::{ControlPlane, Server};
+use anneal_harness::{ControlPlane, Kubectl, Server};
 use anyhow::{Context, Result, bail};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
@@ -25,7 +25,9 @@ fn main() -> Result<ExitCode> {
         Ok("kube") if !arguments.list => {
             let control_plane = ControlPlane::start()?;
             let server = runtime.block_on(control_plane.server())?;
-            let conclusion = libtest_mimic::run(&arguments, trials(Some((&server, &runtime))));
+            let mut trials = trials(Some((&server, &runtime)));
+            trials.extend(kubectl(&control_plane.kubectl(), &server, &runtime));
+            let conclusion = libtest_mimic::run(&arguments, trials);
             let ran = conclusion.num_passed + conclusion.num_failed;
             println!("conformance: {ran} ran on {server}, {} skipped", conclusion.num_ignored);
             control_plane.stop().context("stopping the control plane")?;
@@ -54,6 +56,20 @@ fn trial(case: Case, on: Option<(&Server, &Runtime)>) -> Trial {
         runtime.block_on(case.run(&server)).map_err(|error| Failed::from(format!("{error:#}")))
     };
     Trial::test(name, run).with_kind(needs).with_ignored_flag(!runs)
+}
+
+/// Our kinds through kubectl, where there is one for the server.
+fn kubectl(kubectl: &Kubectl, server: &Server, runtime: &Runtime) -> Vec<Trial> {
+    let trial = |check: &'static kubectl::Check| {
+        let (kubectl, server, runtime) = (kubectl.clone(), server.clone(), runtime.handle().clone());
+        let run = move || {
+            runtime
+                .block_on(kubectl::run(check, &kubectl, &server))
+                .map_err(|e| Failed::from(format!("{e:#}")))
+        };
+        Trial::test(check.0, run).with_kind("kubectl")
+    };
+    kubectl::CHECKS.iter().map(trial).collect()
 }
 
 /// The suite under sabotage: it passes if a case fails.
