@@ -1,15 +1,42 @@
 //! The condition list that every status carries (KEP-1623), and its schema.
 //!
-//! The Rust type is Kubernetes' own. Its published schema has no bounds and no merge key, so ours
-//! is written out here: a list keyed by `type`, of which two writers can each own an entry.
+//! The contracts we keep require no more of a condition than `type` and `status`, and a condition that
+//! somebody else wrote must survive our writes. Kubernetes' own Rust type cannot hold such a one, so
+//! there is one here that can: what it reads, it writes back as it was.
 
-pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
 
-/// The schema of `status.conditions`.
-///
-/// Only `type` and `status` are required: the contracts we keep never asked for more, and a
-/// condition that somebody else wrote must survive our writes.
+/// One aspect of an object's present state.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// Which aspect, in CamelCase.
+    #[serde(rename = "type")]
+    pub type_: String,
+
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+
+    /// The generation this was decided for. Ours always have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// When `status` last changed. Ours always have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<Time>,
+
+    /// Why, as one CamelCase word. Ours always have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+
+    /// Why, as a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// The schema of `status.conditions`: a list keyed by `type`, of which two writers can each own an entry.
 pub(crate) fn list_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",

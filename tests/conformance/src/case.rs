@@ -6,7 +6,7 @@ use std::{
 };
 
 use anneal_harness::{Http, Identity, Needs, PlayedNode, Server};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::{Kind, Objects, definitions};
@@ -48,7 +48,8 @@ impl Case {
             namespace: namespace.name.clone(),
             leftovers: Arc::default(),
         };
-        let result = (self.run)(cx.clone()).await;
+        // In a task of its own: a panic ends the case and not the cleaning up after it.
+        let result = tokio::spawn((self.run)(cx.clone())).await.context("the case panicked").flatten();
         let cleaned = cx.clean_up().await.and(namespace.clean_up().await);
         result.and(cleaned)
     }
@@ -116,11 +117,15 @@ impl Cx {
         if std::env::var_os("NO_CLEANUP").is_some() {
             return Ok(());
         }
+        let mut result = Ok(());
         for path in leftovers {
-            let reply = self.http.delete(&path, &Value::Null).await?;
-            ensure!(matches!(reply.status, 200 | 202 | 404 | 409), "{reply}");
+            let deleted = self.http.delete(&path, &Value::Null).await.and_then(|reply| {
+                ensure!(matches!(reply.status, 200 | 202 | 404 | 409), "{reply}");
+                Ok(())
+            });
+            result = result.and(deleted);
         }
-        Ok(())
+        result
     }
 }
 

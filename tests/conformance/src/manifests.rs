@@ -100,6 +100,11 @@ const FAULTS: &[Fault] = &[
 
     Fault("scenario-run", "without_targets", r#"{"spec":{"targetClusters":null}}"#, "spec.targetClusters", REQUIRED),
     Fault("scenario-run", "with_no_target_at_all", r#"{"spec":{"targetClusters":{"krkn-operator":null}}}"#, "spec.targetClusters", INVALID),
+    Fault("scenario-run", "with_a_provider_without_clusters", r#"{"spec":{"targetClusters":{"krkn-operator":[]}}}"#, "spec.targetClusters.krkn-operator", INVALID),
+    Fault("scenario-run", "without_the_name_of_a_scenario", r#"{"spec":{"scenarioName":""}}"#, "spec.scenarioName", INVALID),
+    Fault("scenario-run", "with_negative_retries", r#"{"spec":{"maxRetries":-1}}"#, "spec.maxRetries", INVALID),
+    Fault("scenario-run", "with_a_delay_that_is_no_duration", r#"{"spec":{"retryDelay":"soon"}}"#, "spec.retryDelay", INVALID),
+    Fault("scenario-run", "with_credentials_in_its_registry", r#"{"spec":{"registryURL":"me:s3cret@registry.example.com"}}"#, "spec", INVALID),
     Fault("scenario-run", "with_an_unknown_backoff", r#"{"spec":{"retryBackoff":"linear"}}"#, "spec.retryBackoff", UNSUPPORTED),
     Fault("scenario-run", "with_a_file_mounted_nowhere", r#"{"spec":{"files":[{"name":"a","content":""}]}}"#, "spec.files[0].mountPath", REQUIRED),
     Fault("scenario-run", "with_a_token_in_clear_text", r#"{"spec":{"token":"s3cret"}}"#, "spec", INVALID),
@@ -126,6 +131,14 @@ pub fn cases() -> Vec<Case> {
         let Fault(example, fault_name, ..) = fault;
         let name = format!("manifests::refuses_a_{}_{fault_name}", example.replace('-', "_"));
         cases.push(Case::new(name, Needs::API, move |cx| refuses(cx, installed.clone(), fault)));
+    }
+    for example in examples_with_conditions() {
+        let installed = installed.clone();
+        let kind = example["kind"].as_str().unwrap_or_default().to_owned();
+        let name = format!("manifests::foreign_condition_of_{kind}_survives_our_type");
+        cases.push(Case::new(name, Needs::API, move |cx| {
+            foreign_condition_survives(cx, installed.clone(), example.clone())
+        }));
     }
     cases.push(Case::new("manifests::crds_install_without_a_warning", Needs::API, move |cx| {
         install_without_warning(cx)
@@ -154,10 +167,25 @@ async fn accepts(cx: Cx, installed: Arc<OnceCell<()>>, manifest: Value) -> Resul
     contains("spec", &stored["spec"], &manifest["spec"])?;
     // With a status subresource the server ignores what a creator says about the status.
     ensure!(manifest["status"].take().is_null() || stored["status"].is_null(), "{stored}");
-    let spec = typed_spec(stored.clone())?;
+    let spec = typed(stored.clone())?["spec"].take();
     // A list that is empty and one that is absent say the same.
     contains("spec", &without_empty(&spec), &without_empty(&stored["spec"])).context("lost by our type")?;
     contains("spec", &without_empty(&stored["spec"]), &without_empty(&spec)).context("added by our type")
+}
+
+/// A condition with no more than the contracts ask for goes through our Rust type and back unchanged.
+async fn foreign_condition_survives(cx: Cx, installed: Arc<OnceCell<()>>, manifest: Value) -> Result<()> {
+    install(&cx, &installed).await?;
+    let (objects, manifest) = place(&cx, manifest)?;
+    let name = manifest["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    objects.create(manifest).await?.is(201)?;
+    let condition = json!([{ "type": "example.com/Blessed", "status": "Unknown" }]);
+    let status = format!("{name}/status");
+    let stored = objects.merge(&status, json!({ "status": { "conditions": condition } })).await?.is(200)?;
+    let typed = typed(stored)?;
+    ensure!(typed["status"]["conditions"] == condition, "{typed}");
+    objects.update(&status, &typed).await?.is(200)?;
+    Ok(())
 }
 
 async fn refuses(cx: Cx, installed: Arc<OnceCell<()>>, fault: &'static Fault) -> Result<()> {
@@ -210,7 +238,7 @@ fn place(cx: &Cx, mut manifest: Value) -> Result<(Objects, Value)> {
     Ok((objects, manifest))
 }
 
-type TypedSpec = fn(Value) -> Result<Value>;
+type ThroughType = fn(Value) -> Result<Value>;
 
 const fn kind(api_version: &'static str, kind: &'static str, plural: &'static str, namespaced: bool) -> Kind {
     Kind { api_version, kind, plural, namespaced }
@@ -220,29 +248,41 @@ const KAPSA: &str = "kapsa-project.io/v1alpha1";
 const KRKN: &str = "krkn.krkn-chaos.dev/v1alpha1";
 
 #[rustfmt::skip]
-const KINDS: &[(TypedSpec, Kind)] = &[
-    (spec_of::<Application>, kind("cloudnative.elide.dev/v1", "Application", "applications", true)),
-    (spec_of::<Project>, kind(KAPSA, "Project", "projects", true)),
-    (spec_of::<Environment>, kind(KAPSA, "Environment", "environments", true)),
-    (spec_of::<DomainPool>, kind(KAPSA, "DomainPool", "domainpools", false)),
-    (spec_of::<Registry>, kind(KAPSA, "Registry", "registries", false)),
-    (spec_of::<TargetApp>, kind("operator.kco.local/v1alpha1", "TargetApp", "targetapps", true)),
-    (spec_of::<KrknTargetRequest>, kind(KRKN, "KrknTargetRequest", "krkntargetrequests", true)),
-    (spec_of::<KrknOperatorTargetProvider>, kind(KRKN, "KrknOperatorTargetProvider", "krknoperatortargetproviders", true)),
-    (spec_of::<KrknOperatorTarget>, kind(KRKN, "KrknOperatorTarget", "krknoperatortargets", true)),
-    (spec_of::<KrknScenarioRun>, kind(KRKN, "KrknScenarioRun", "krknscenarioruns", true)),
+const KINDS: &[(ThroughType, Kind)] = &[
+    (through::<Application>, kind("cloudnative.elide.dev/v1", "Application", "applications", true)),
+    (through::<Project>, kind(KAPSA, "Project", "projects", true)),
+    (through::<Environment>, kind(KAPSA, "Environment", "environments", true)),
+    (through::<DomainPool>, kind(KAPSA, "DomainPool", "domainpools", false)),
+    (through::<Registry>, kind(KAPSA, "Registry", "registries", false)),
+    (through::<TargetApp>, kind("operator.kco.local/v1alpha1", "TargetApp", "targetapps", true)),
+    (through::<KrknTargetRequest>, kind(KRKN, "KrknTargetRequest", "krkntargetrequests", true)),
+    (through::<KrknOperatorTargetProvider>, kind(KRKN, "KrknOperatorTargetProvider", "krknoperatortargetproviders", true)),
+    (through::<KrknOperatorTarget>, kind(KRKN, "KrknOperatorTarget", "krknoperatortargets", true)),
+    (through::<KrknScenarioRun>, kind(KRKN, "KrknScenarioRun", "krknscenarioruns", true)),
 ];
 
-/// The spec after a trip through our Rust type.
-fn typed_spec(object: Value) -> Result<Value> {
+/// An object after a trip through our Rust type.
+fn typed(object: Value) -> Result<Value> {
     let kind = object["kind"].as_str().unwrap_or_default();
     let (typed, _) = KINDS.iter().find(|(_, known)| known.kind == kind).context("a kind of ours")?;
     typed(object)
 }
 
-fn spec_of<K: Serialize + DeserializeOwned>(object: Value) -> Result<Value> {
+fn through<K: Serialize + DeserializeOwned>(object: Value) -> Result<Value> {
     let typed: K = serde_json::from_value(object).context("the stored object does not fit its type")?;
-    Ok(serde_json::to_value(typed)?["spec"].take())
+    Ok(serde_json::to_value(typed)?)
+}
+
+/// The examples of kinds whose status has conditions.
+fn examples_with_conditions() -> Vec<Value> {
+    let has_conditions = |kind: &Value| {
+        let crd = crd::all().into_iter().find(|crd| *kind == crd.spec.names.kind);
+        let schema = serde_json::to_value(crd).unwrap_or_default();
+        let status = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/conditions";
+        schema.pointer(status).is_some()
+    };
+    let examples = accepted().into_iter().filter(|(source, _)| source == "examples");
+    examples.map(|(_, manifest)| manifest).filter(|manifest| has_conditions(&manifest["kind"])).collect()
 }
 
 fn accepted() -> Vec<(String, Value)> {

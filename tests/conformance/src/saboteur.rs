@@ -4,7 +4,7 @@
 //! make. A suite that stays silent under one of them proves nothing about that behaviour.
 
 use anneal_harness::{Http, PatchKind, Reply, Server};
-use anyhow::{Context, Result};
+use anyhow::{Result, bail, ensure};
 use bytes::{Bytes, BytesMut};
 use futures::{Stream, StreamExt, stream};
 use http::{Method, Request, Response, StatusCode, header::CONTENT_TYPE};
@@ -60,6 +60,20 @@ impl Sabotage {
         }
     }
 
+    /// The case that is about this very mistake and must notice it; others may as well.
+    fn accuser(self) -> Option<&'static str> {
+        match self {
+            Self::Nothing => None,
+            Self::IgnoresTheVersionOnUpdate => {
+                Some("update::stale_version_is_a_conflict_and_changes_nothing")
+            }
+            Self::DropsAWatchEvent => Some("watch::rapid_changes_all_arrive_once_and_in_order"),
+            Self::BumpsTheVersionOnNoOpApply => Some("apply::repeated_apply_changes_nothing"),
+            Self::LosesAFieldOfAnotherManager => Some("apply::managers_own_different_entries_of_a_map"),
+            Self::AnswersInternalErrorForConflict => Some("create::second_create_already_exists"),
+        }
+    }
+
     /// The areas that are run under it; the suite as a whole need not run six times.
     fn areas(self) -> &'static [&'static str] {
         match self {
@@ -71,8 +85,8 @@ impl Sabotage {
         }
     }
 
-    /// Runs the cases of its areas and returns the names of those that fail.
-    pub async fn noticed_by(self, server: &Server) -> Vec<String> {
+    /// Runs the cases of its areas and returns those that fail, by name, with what they say.
+    async fn noticed_by(self, server: &Server) -> Vec<(String, anyhow::Error)> {
         let broken = server.through(&format!("{self:?}"), move |client| self.stand_before(client));
         let mine = |case: &Case| {
             let area = case.name.split("::").next().unwrap_or_default();
@@ -80,9 +94,9 @@ impl Sabotage {
         };
         let broken = &broken;
         stream::iter(cases::all().into_iter().filter(mine))
-            .map(|case| async move { case.run(broken).await.is_err().then_some(case.name) })
+            .map(|case| async move { Some((case.name.clone(), case.run(broken).await.err()?)) })
             .buffer_unordered(32)
-            .filter_map(async |name| name)
+            .filter_map(async |noticed| noticed)
             .collect()
             .await
     }
@@ -234,18 +248,21 @@ fn without_second_line(body: AnswerBody) -> impl Stream<Item = Result<Frame<Byte
     })
 }
 
-/// Runs one sabotage and judges the suite.
+/// Runs one sabotage and judges the suite; tells which cases noticed it.
 ///
 /// # Errors
 /// When the suite did not notice a mistake, or complained where there was none.
 pub async fn judge(sabotage: Sabotage, server: &Server) -> Result<Vec<String>> {
     let noticed_by = sabotage.noticed_by(server).await;
-    match sabotage {
-        Sabotage::Nothing if noticed_by.is_empty() => Ok(noticed_by),
-        Sabotage::Nothing => anyhow::bail!("standing in between breaks {noticed_by:?}"),
-        _ => {
-            noticed_by.first().context("no case noticed")?;
-            Ok(noticed_by)
+    match sabotage.accuser() {
+        None => {
+            if let Some((name, error)) = noticed_by.first() {
+                bail!("standing in between breaks {} cases, among them {name}: {error:#}", noticed_by.len());
+            }
+        }
+        Some(accuser) => {
+            ensure!(noticed_by.iter().any(|(name, _)| name == accuser), "{accuser} did not notice");
         }
     }
+    Ok(noticed_by.into_iter().map(|(name, _)| name).collect())
 }

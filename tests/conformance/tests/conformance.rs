@@ -6,13 +6,13 @@
 use std::process::ExitCode;
 
 use anneal_conformance::{
-    Case, cases, kubectl,
+    cases, kubectl,
     saboteur::{self, Sabotage},
 };
 use anneal_harness::{ControlPlane, Kubectl, Server};
 use anyhow::{Context, Result, bail};
 use libtest_mimic::{Arguments, Failed, Trial};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 /// Cases mostly wait for the server, so more of them run at once than there are cores.
 const CONCURRENT_CASES: usize = 12;
@@ -25,11 +25,10 @@ fn main() -> Result<ExitCode> {
         Ok("kube") if !arguments.list => {
             let control_plane = ControlPlane::start()?;
             let server = runtime.block_on(control_plane.server())?;
-            let mut trials = trials(Some((&server, &runtime)));
-            trials.extend(kubectl(&control_plane.kubectl(), &server, &runtime));
-            let conclusion = libtest_mimic::run(&arguments, trials);
+            let on = On { server, runtime: runtime.handle().clone(), kubectl: control_plane.kubectl() };
+            let conclusion = libtest_mimic::run(&arguments, trials(Some(&on)));
             let ran = conclusion.num_passed + conclusion.num_failed;
-            println!("conformance: {ran} ran on {server}, {} skipped", conclusion.num_ignored);
+            println!("conformance: {ran} ran on {}, {} skipped", on.server, conclusion.num_ignored);
             control_plane.stop().context("stopping the control plane")?;
             Ok(conclusion.exit_code())
         }
@@ -41,52 +40,49 @@ fn main() -> Result<ExitCode> {
     }
 }
 
-fn trials(on: Option<(&Server, &Runtime)>) -> Vec<Trial> {
-    let cases = cases::all().into_iter().map(|case| trial(case, on));
-    let sabotages = Sabotage::ALL.into_iter().map(|sabotage| saboteur(sabotage, on));
-    cases.chain(sabotages).collect()
+/// What trials run on.
+#[derive(Clone)]
+struct On {
+    server: Server,
+    runtime: Handle,
+    kubectl: Kubectl,
 }
 
-fn trial(case: Case, on: Option<(&Server, &Runtime)>) -> Trial {
-    let runs = on.is_some_and(|(server, _)| server.satisfies(&case.needs));
-    let on = on.map(|(server, runtime)| (server.clone(), runtime.handle().clone()));
-    let (name, needs) = (case.name.clone(), case.needs.to_string());
-    let run = move || {
-        let (server, runtime) = on.expect("an ignored case must not run");
-        runtime.block_on(case.run(&server)).map_err(|error| Failed::from(format!("{error:#}")))
-    };
-    Trial::test(name, run).with_kind(needs).with_ignored_flag(!runs)
+fn trials(on: Option<&On>) -> Vec<Trial> {
+    let cases = cases::all().into_iter().map(|case| {
+        let runs = on.is_some_and(|on| on.server.satisfies(&case.needs));
+        let (name, needs) = (case.name.clone(), case.needs.to_string());
+        trial(&name, &needs, on.filter(|_| runs), move |on| on.runtime.block_on(case.run(&on.server)))
+    });
+    let checks = kubectl::CHECKS.iter().map(|check| {
+        let run = move |on: &On| on.runtime.block_on(kubectl::run(check, &on.kubectl, &on.server));
+        trial(check.0, "kubectl", on, run)
+    });
+    let sabotages = Sabotage::ALL.into_iter().map(|sabotage| {
+        let name = format!("saboteur::{}", sabotage.sentence());
+        trial(&name, "suite", on, move |on| {
+            let noticed_by = on.runtime.block_on(saboteur::judge(sabotage, &on.server))?;
+            if !noticed_by.is_empty() {
+                println!("saboteur {sabotage:?}: noticed by {}", noticed_by.join(", "));
+            }
+            Ok(())
+        })
+    });
+    cases.chain(checks).chain(sabotages).collect()
 }
 
-/// Our kinds through kubectl, where there is one for the server.
-fn kubectl(kubectl: &Kubectl, server: &Server, runtime: &Runtime) -> Vec<Trial> {
-    let trial = |check: &'static kubectl::Check| {
-        let (kubectl, server, runtime) = (kubectl.clone(), server.clone(), runtime.handle().clone());
-        let run = move || {
-            runtime
-                .block_on(kubectl::run(check, &kubectl, &server))
-                .map_err(|e| Failed::from(format!("{e:#}")))
-        };
-        Trial::test(check.0, run).with_kind("kubectl")
-    };
-    kubectl::CHECKS.iter().map(trial).collect()
-}
-
-/// The suite under sabotage: it passes if a case fails.
-fn saboteur(sabotage: Sabotage, on: Option<(&Server, &Runtime)>) -> Trial {
-    let on = on.map(|(server, runtime)| (server.clone(), runtime.handle().clone()));
+/// A trial that is ignored, by name, where there is nothing to run it on.
+fn trial(
+    name: &str,
+    kind: &str,
+    on: Option<&On>,
+    run: impl FnOnce(&On) -> Result<()> + Send + 'static,
+) -> Trial {
     let ignored = on.is_none();
+    let on = on.cloned();
     let run = move || {
-        let (server, runtime) = on.expect("an ignored trial must not run");
-        let noticed_by = runtime
-            .block_on(saboteur::judge(sabotage, &server))
-            .map_err(|e| Failed::from(format!("{e:#}")))?;
-        if sabotage != Sabotage::Nothing {
-            println!("saboteur {sabotage:?}: noticed by {}", noticed_by.join(", "));
-        }
-        Ok(())
+        let on = on.expect("an ignored trial must not run");
+        run(&on).map_err(|error| Failed::from(format!("{error:#}")))
     };
-    Trial::test(format!("saboteur::{}", sabotage.sentence()), run)
-        .with_kind("suite")
-        .with_ignored_flag(ignored)
+    Trial::test(name, run).with_kind(kind).with_ignored_flag(ignored)
 }

@@ -8,6 +8,8 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
+use crate::PATIENCE;
+
 /// kubectl with a kubeconfig.
 #[derive(Clone, Debug)]
 pub struct Kubectl {
@@ -29,6 +31,7 @@ impl Kubectl {
         let mut child = Command::new(&self.program)
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
+            .arg(format!("--request-timeout={}s", PATIENCE.as_secs()))
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -12,7 +12,7 @@ use std::sync::{
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::{Http, PatchKind};
+use crate::{Http, PatchKind, eventually};
 
 /// Plays scheduler and kubelet in a namespace.
 #[derive(Clone)]
@@ -44,7 +44,10 @@ impl PlayedNode {
         })
     }
 
-    /// Binds a pod, as the scheduler does.
+    /// Binds a pod, as the scheduler does, and waits until the server's own watchers have seen it.
+    ///
+    /// Upstream judges a deletion by the pod in its cache first: one that is not bound there yet may lose
+    /// its grace period.
     ///
     /// # Errors
     /// When the server refuses.
@@ -56,7 +59,13 @@ impl PlayedNode {
             "target": { "apiVersion": "v1", "kind": "Node", "name": self.node }
         });
         self.http.post(&self.path(pod, "/binding"), &binding).await?.is(201)?;
-        Ok(())
+        let query = format!("resourceVersion=0&fieldSelector=metadata.name%3D{pod}");
+        let cached = format!("/api/v1/namespaces/{}/pods?{query}", self.namespace);
+        eventually(format!("the server to know that {pod} is bound"), || async {
+            let list = self.http.get(&cached).await?.ok()?;
+            Ok(list["items"][0]["spec"]["nodeName"].is_string().then_some(()))
+        })
+        .await
     }
 
     /// Binds a pod if need be and reports it running and ready, or not ready. Each pod gets an address of

@@ -114,7 +114,7 @@ async fn deletion_removes_everything_in_it(cx: Cx) -> Result<()> {
     cx.objects(&Kind::NAMESPACE).delete(&cx.namespace).await?.ok()?;
     for kind in [thing, Kind::CONFIG_MAP, Kind::LEASE, Kind::POD, Kind::SERVICE_ACCOUNT] {
         let objects = cx.objects(&kind);
-        in_turn(format!("{} to be gone", kind.plural), async || {
+        eventually(format!("{} to be gone", kind.plural), async || {
             Ok(objects.names("").await?.is_empty().then_some(()))
         })
         .await?;
@@ -129,7 +129,7 @@ async fn objects_with_finalizers_hold_it(cx: Cx) -> Result<()> {
     held["metadata"]["finalizers"] = json!(["anneal.dev/held"]);
     maps.create(held).await?.is(201)?;
     namespaces.delete(&cx.namespace).await?.ok()?;
-    in_turn("the conditions to say what remains".to_owned(), async || {
+    eventually("the conditions to say what remains", async || {
         let namespace = namespaces.get(&cx.namespace).await?.is(200)?;
         ensure!(namespace["status"]["phase"] == "Terminating", "{namespace}");
         let is = |kind: &str, status: &str, reason: &str| {
@@ -155,7 +155,7 @@ async fn own_finalizer_holds_it_once_empty(cx: Cx) -> Result<()> {
     let name = cx.unique("a");
     make(&cx, json!({ "metadata": { "name": name, "finalizers": ["anneal.dev/held"] } })).await?;
     namespaces.delete(&name).await?.ok()?;
-    in_turn("the namespace to be finalized".to_owned(), async || {
+    eventually("the namespace to be finalized", async || {
         let namespace = namespaces.get(&name).await?.is(200)?;
         Ok(namespace["spec"]["finalizers"].is_null().then_some(()))
     })
@@ -181,20 +181,8 @@ async fn exists(objects: &Objects, name: &str) -> Result<Value> {
 }
 
 async fn gone(objects: &Objects, name: &str) -> Result<()> {
-    in_turn(format!("{name} to be gone"), async || Ok((objects.get(name).await?.status == 404).then_some(())))
-        .await
-}
-
-/// Waits with more patience than usual: namespaces end one after the other, and those of all cases that
-/// have just ended may come first.
-async fn in_turn<T, F>(what: String, mut question: impl FnMut() -> F) -> Result<T>
-where
-    F: Future<Output = Result<Option<T>>>,
-{
-    for _ in 0..2 {
-        if let Ok(answer) = eventually(&what, &mut question).await {
-            return Ok(answer);
-        }
-    }
-    eventually(what, question).await
+    eventually(format!("{name} to be gone"), async || {
+        Ok((objects.get(name).await?.status == 404).then_some(()))
+    })
+    .await
 }

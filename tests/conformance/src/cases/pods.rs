@@ -26,7 +26,6 @@ pub(super) fn cases() -> Vec<Case> {
             selectors_find_pods_by_node_and_phase,
             deletion_of_a_bound_pod_waits_for_its_node,
             deletion_of_an_unbound_or_ended_pod_is_immediate,
-            shorter_grace_period_may_follow,
             eviction_without_a_budget_deletes,
             eviction_of_a_missing_pod_is_not_found,
             dry_run_of_an_eviction_changes_nothing,
@@ -252,7 +251,7 @@ async fn selectors_find_pods_by_node_and_phase(cx: Cx) -> Result<()> {
 async fn deletion_of_a_bound_pod_waits_for_its_node(cx: Cx) -> Result<()> {
     let pods = cx.objects(&Kind::POD);
     pods.create(pod("a")).await?.is(201)?;
-    bind(&cx, "a", "here").await?.is(201)?;
+    cx.node().await?.bind("a").await?;
     let mut watch = pods.watch_from_now().await?;
     let deleted = pods.delete("a").await?.ok()?;
     ensure!(deleted["kind"] == "Pod", "{deleted}");
@@ -282,22 +281,10 @@ async fn deletion_of_an_unbound_or_ended_pod_is_immediate(cx: Cx) -> Result<()> 
     Ok(())
 }
 
-async fn shorter_grace_period_may_follow(cx: Cx) -> Result<()> {
-    let pods = cx.objects(&Kind::POD);
-    pods.create(pod("a")).await?.is(201)?;
-    bind(&cx, "a", "here").await?.is(201)?;
-    for (asked, granted) in [(60, 60), (20, 20), (40, 20)] {
-        pods.delete_with("a", &json!({ "gracePeriodSeconds": asked })).await?.ok()?;
-        let metadata = pods.get("a").await?.ok()?["metadata"].clone();
-        ensure!(metadata["deletionGracePeriodSeconds"] == granted, "asked for {asked}: {metadata}");
-    }
-    Ok(())
-}
-
 async fn eviction_without_a_budget_deletes(cx: Cx) -> Result<()> {
     let pods = cx.objects(&Kind::POD);
     pods.create(pod("a")).await?.is(201)?;
-    bind(&cx, "a", "here").await?.is(201)?;
+    cx.node().await?.bind("a").await?;
     let status = evict(&cx, "a", json!({ "gracePeriodSeconds": 7 })).await?.is(201)?;
     ensure!(status["kind"] == "Status" && status["status"] == "Success", "{status}");
     let metadata = pods.get("a").await?.ok()?["metadata"].clone();

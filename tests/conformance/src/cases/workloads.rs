@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anneal_harness::{Needs, PlayedNode, Watch, eventually};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::{
@@ -240,7 +240,7 @@ async fn recreate_ends_old_pods_before_it_makes_new_ones(cx: Cx) -> Result<()> {
             }
         }
         if event.kind == "DELETED" && removed == 1 {
-            node.remove(&terminating[1]).await?;
+            node.remove(terminating.get(1).context("a second pod must be ending")?).await?;
         }
     }
     run_all(&cx, &node, 2).await?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{CustomResource, KubeSchema};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::condition::{self, Condition};
@@ -28,14 +28,17 @@ use crate::condition::{self, Condition};
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     doc = "A chaos scenario run against one or more clusters: one pod per cluster."
 )]
-// The rule stands on the whole spec and not on each field: the message of a field's rule repeats its value.
+// The rules stand on the whole spec and not on each field: the message of a field's rule repeats its value.
 #[x_kube(
     validation = Rule::new("(!has(self.token) || self.token == '') && (!has(self.username) || self.username == '') && (!has(self.password) || self.password == '')")
-        .message("token, username and password are not stored here in clear text: put them into a Secret of type kubernetes.io/dockerconfigjson in this namespace and name it in spec.registryName")
+        .message("token, username and password are not stored here in clear text: put them into a Secret of type kubernetes.io/dockerconfigjson in this namespace and name it in spec.registryName"),
+    validation = Rule::new("!has(self.registryURL) || !self.registryURL.contains('@')")
+        .message("registryURL is host and port without credentials: put those into a Secret of type kubernetes.io/dockerconfigjson in this namespace and name it in spec.registryName")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct KrknScenarioRunSpec {
     /// The KrknTargetRequest that found the clusters.
+    #[schemars(length(min = 1))]
     pub target_request_id: String,
 
     /// Who asked for the run. Absent: not known.
@@ -46,14 +49,17 @@ pub struct KrknScenarioRunSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_run_name: Option<String>,
 
-    /// The clusters to run against, by the provider that knows them: at least one provider.
-    #[schemars(extend("minProperties" = 1))]
+    /// The clusters to run against, by the provider that knows them: at least one provider, and of each at least
+    /// one cluster.
+    #[schemars(schema_with = "target_clusters_schema")]
     pub target_clusters: BTreeMap<String, Vec<String>>,
 
     /// The scenario's name.
+    #[schemars(length(min = 1))]
     pub scenario_name: String,
 
     /// The scenario's image.
+    #[schemars(length(min = 1))]
     pub scenario_image: String,
 
     /// Where the target's kubeconfig is mounted in the pod. Default: `/home/krkn/.kube/config`.
@@ -95,14 +101,16 @@ pub struct KrknScenarioRunSpec {
 
     /// How often a failed job is run again. Default: 3.
     #[serde(default = "three")]
+    #[schemars(range(min = 0))]
     pub max_retries: i32,
 
     /// Whether the wait before each new try doubles or stays. Default: exponential.
     #[serde(default)]
     pub retry_backoff: RetryBackoff,
 
-    /// The wait before the first new try, as a duration. Default: 10s.
+    /// The wait before the first new try, as a duration such as `90s` or `1m30s`. Default: 10s.
     #[serde(default = "ten_seconds")]
+    #[schemars(regex(pattern = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"))]
     pub retry_delay: String,
 }
 
@@ -282,6 +290,14 @@ pub struct ClusterScore {
 
     /// 0 (not at all) to 100 (fully).
     pub score: f64,
+}
+
+fn target_clusters_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": { "type": "array", "minItems": 1, "items": { "type": "string", "minLength": 1 } }
+    })
 }
 
 fn kubeconfig_path() -> String {

@@ -68,6 +68,7 @@ pub enum SecretType {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KrknOperatorTargetStatus {
+    // The contract defaults it to true; a target is not ready because nobody has looked.
     /// Whether the target can be used. Absent: not known yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<bool>,
