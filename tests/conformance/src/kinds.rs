@@ -42,14 +42,12 @@ impl Kind {
     pub const ENDPOINT_SLICE: Self = namespaced("discovery.k8s.io/v1", "EndpointSlice", "endpointslices");
     pub const DISRUPTION_BUDGET: Self =
         namespaced("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets");
-    pub const INGRESS: Self = namespaced("networking.k8s.io/v1", "Ingress", "ingresses");
     pub const ROLE: Self = namespaced("rbac.authorization.k8s.io/v1", "Role", "roles");
     pub const ROLE_BINDING: Self = namespaced("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings");
     pub const CLUSTER_ROLE: Self = cluster("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles");
     pub const CLUSTER_ROLE_BINDING: Self =
         cluster("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings");
     pub const NAMESPACE: Self = cluster("v1", "Namespace", "namespaces");
-    pub const NODE: Self = cluster("v1", "Node", "nodes");
     pub const CRD: Self =
         cluster("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions");
 
