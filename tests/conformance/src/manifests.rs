@@ -192,7 +192,7 @@ async fn refuses(cx: Cx, installed: Arc<OnceCell<()>>, fault: &'static Fault) ->
     let Fault(example, _, change, field, reason) = fault;
     install(&cx, &installed).await?;
     let (objects, mut manifest) = place(&cx, read_one(&examples().join(format!("{example}.yaml")))?)?;
-    merge(&mut manifest, &serde_json::from_str(change)?);
+    json_patch::merge(&mut manifest, &serde_json::from_str(change)?);
     let status = objects.create(manifest).await?.refused(422, "Invalid")?;
     let causes = status["details"]["causes"].as_array().cloned().unwrap_or_default();
     let named = causes.iter().any(|cause| cause["field"] == *field && cause["reason"] == *reason);
@@ -342,24 +342,6 @@ fn contains(path: &str, whole: &Value, part: &Value) -> Result<()> {
         (whole, part) => {
             ensure!(whole == part, "{path}: {part} became {whole}");
             Ok(())
-        }
-    }
-}
-
-/// RFC 7396.
-fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    for (name, value) in patch {
-        if value.is_null() {
-            target.as_object_mut().expect("it was made one").remove(name);
-        } else {
-            merge(&mut target[name], value);
         }
     }
 }
