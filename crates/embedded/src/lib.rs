@@ -1,3 +1,4 @@
-//! The cluster in a box. So far it knows the schema of Kubernetes' own kinds ([`schema`]).
+//! The cluster in a box: a small, honest Kubernetes API in one process.
 
 pub mod schema;
+pub mod store;

@@ -10,6 +10,11 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
 
+pub mod pattern;
+mod tree;
+
+pub use tree::{Bounds, ListType, Node, PatchStrategy, Rule, Schema, Tree, Type};
+
 /// Structure of the built-in kinds.
 #[derive(Debug, Deserialize)]
 pub struct Bundle {
@@ -32,6 +37,21 @@ impl Bundle {
         self.kinds.keys().filter_map(|key| key.rsplit_once('/'))
     }
 
+    /// The definitions, by name.
+    pub fn definitions(&self) -> impl Iterator<Item = (&str, &Value)> + Clone {
+        self.definitions.iter().map(|(name, schema)| (name.as_str(), schema))
+    }
+
+    /// A definition by its name.
+    pub fn definition(&self, name: &str) -> Option<&Value> {
+        self.definitions.get(name)
+    }
+
+    /// The name of a kind's definition; `None` if it is not served.
+    pub fn definition_of(&self, api_version: &str, kind: &str) -> Option<&str> {
+        self.kinds.get(&format!("{api_version}/{kind}")).map(String::as_str)
+    }
+
     /// Follows a schema's `$ref`, alone or inside a single `allOf`; a schema without one is itself.
     pub fn resolve<'a>(&'a self, schema: &'a Value) -> &'a Value {
         let reference = schema["$ref"].as_str().or_else(|| schema["allOf"][0]["$ref"].as_str());
@@ -50,6 +70,25 @@ pub fn bundled() -> &'static Bundle {
         serde_json::from_slice(&json).expect("the bundled schema must be JSON")
     });
     &BUNDLE
+}
+
+/// The definitions of the bundle as the server works with them.
+pub fn builtin_tree() -> &'static Tree {
+    static TREE: LazyLock<Tree> = LazyLock::new(|| Tree::of_definitions(bundled().definitions()));
+    &TREE
+}
+
+/// The schema of a built-in kind; `None` if it is not served.
+pub fn builtin(api_version: &str, kind: &str) -> Option<Schema<'static>> {
+    builtin_tree().named(bundled().definition_of(api_version, kind)?)
+}
+
+/// The definitions that describe `metadata`, for the schemas of custom resources.
+pub fn metadata_definitions() -> impl Iterator<Item = (&'static str, &'static Value)> + Clone {
+    const NAMES: [&str; 5] = ["ObjectMeta", "OwnerReference", "ManagedFieldsEntry", "FieldsV1", "Time"];
+    bundled().definitions().filter(|(name, _)| {
+        name.strip_prefix("io.k8s.apimachinery.pkg.apis.meta.v1.").is_some_and(|name| NAMES.contains(&name))
+    })
 }
 
 #[cfg(test)]
