@@ -1,0 +1,12 @@
+//! The Kubernetes API: one router for the TLS listener and for clients in this process.
+
+pub mod behaviour;
+pub mod error;
+pub mod fault;
+pub mod json_path;
+pub mod object;
+pub mod options;
+pub mod selector;
+pub mod table;
+pub mod valid;
+pub mod wire;
