@@ -1,5 +1,12 @@
 //! The cluster in a box: a small, honest Kubernetes API in one process.
 
 pub mod api;
+mod cluster;
+mod identity;
+mod listener;
 pub mod schema;
 pub mod store;
+
+pub use api::access::User;
+pub use cluster::{Cluster, Data, Options, StartError};
+pub use identity::write_private;
