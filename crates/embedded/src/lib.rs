@@ -2,6 +2,7 @@
 
 pub mod api;
 mod cluster;
+pub mod fault_plan;
 mod identity;
 mod listener;
 pub mod schema;
