@@ -1,10 +1,15 @@
 //! The `anneal` program: arguments to parts, nothing else.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use anneal_types::crd;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+
+mod up;
 
 /// Ships, runs, watches, breaks and heals applications on Kubernetes.
 #[derive(Parser)]
@@ -16,14 +21,27 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run a cluster in this process: a Kubernetes API without Kubernetes.
+    Up(up::Arguments),
     /// Print the custom resource definitions as YAML, ready for `kubectl apply --server-side -f -`.
     Crds,
     /// Print the version.
     Version,
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("anneal: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
     let text = match Arguments::parse().command {
+        Command::Up(arguments) => return up::run(arguments),
         Command::Crds => crds()?,
         Command::Version => format!("anneal {}\n", env!("CARGO_PKG_VERSION")),
     };

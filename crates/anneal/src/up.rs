@@ -1,0 +1,241 @@
+//! `anneal up`: a cluster in this process, until somebody stops it.
+
+use std::{
+    io::Write,
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use anneal_embedded::{Cluster, Data, Options, User, write_private};
+use anneal_kit::Rng;
+use anneal_types::crd;
+use anyhow::{Context, Result, ensure};
+use axum::{Router, http::StatusCode, routing::get};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    Api, Client, ResourceExt,
+    api::{Patch, PatchParams},
+};
+use tokio::net::TcpListener;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Where the API of Anneal itself listens; port 0 picks a free one.
+    #[arg(long, env = "ANNEAL_LISTEN", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// Where the Kubernetes API listens, by TLS; port 0 picks a free one.
+    #[arg(long, env = "ANNEAL_KUBE_LISTEN", default_value = "127.0.0.1:6443")]
+    kube_listen: SocketAddr,
+    /// Where objects are kept. Default: $XDG_DATA_HOME/anneal, or ~/.local/share/anneal.
+    #[arg(long, env = "ANNEAL_DATA_DIR", conflicts_with = "ephemeral")]
+    data_dir: Option<PathBuf>,
+    /// Keep nothing: objects end with this process.
+    #[arg(long, env = "ANNEAL_EPHEMERAL")]
+    ephemeral: bool,
+    /// Where the kubeconfig is written. Default: in the data directory, or in a private temporary one.
+    #[arg(long, env = "ANNEAL_KUBECONFIG_OUT")]
+    kubeconfig_out: Option<PathBuf>,
+    /// Do not put the demo application in. There is none yet: accepted for scripts.
+    #[arg(long = "no-demo", env = "ANNEAL_NO_DEMO")]
+    _no_demo: bool,
+    /// The port of --listen alone, as platforms set it.
+    #[arg(long, env = "PORT", hide = true)]
+    port: Option<u16>,
+}
+
+pub fn run(arguments: Arguments) -> Result<()> {
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_env("ANNEAL_LOG")
+                .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info")),
+        )
+        .with_writer(std::io::stderr)
+        .init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(up(arguments));
+    // What still runs has had its time.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    result
+}
+
+async fn up(arguments: Arguments) -> Result<()> {
+    let mut listen = arguments.listen;
+    if let Some(port) = arguments.port {
+        listen.set_port(port);
+    }
+    // Neither asks who calls yet: that comes with the API that it will serve.
+    ensure!(listen.ip().is_loopback(), "--listen {listen}: only loopback addresses are served so far");
+    let mut signals = Signals::new()?;
+    let api = bind("--listen", listen).await?;
+    let kube = bind("--kube-listen", arguments.kube_listen).await?;
+    let data = match arguments {
+        Arguments { ephemeral: true, .. } => Data::Ephemeral,
+        Arguments { data_dir: Some(directory), .. } => Data::Directory(directory),
+        _ => Data::Directory(default_data_dir()?),
+    };
+    let cluster = Cluster::start(Options { data: data.clone(), ..Options::default() }).await?;
+    let address = reachable(kube.local_addr()?);
+    let kubeconfig = Kubeconfig::write(&cluster, address, &data, arguments.kubeconfig_out)?;
+    cluster.listen(kube)?;
+    let ready = Arc::new(AtomicBool::new(false));
+    let api_address = api.local_addr()?;
+    let health = tokio::spawn(serve_health(api, ready.clone()));
+    let running = async {
+        install_definitions(cluster.client(User::admin())).await?;
+        ready.store(true, Ordering::Release);
+        announce(address, api_address, &kubeconfig.path, &data)?;
+        std::future::pending().await
+    };
+    let outcome = tokio::select! {
+        outcome = running => outcome,
+        () = signals.next() => Ok(()),
+    };
+    health.abort();
+    // A second signal does not wait for the data to be put in order: they are safe at any time.
+    tokio::select! {
+        () = cluster.stop() => {}
+        () = signals.next() => {}
+    }
+    outcome
+}
+
+async fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener> {
+    let hint = "choose another one, or port 0 for any that is free";
+    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {flag} {address}: {hint}"))
+}
+
+/// Where clients on this machine find a listener.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
+    address
+}
+
+fn default_data_dir() -> Result<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
+    Ok(base.context("neither XDG_DATA_HOME nor HOME is set: give --data-dir or --ephemeral")?.join("anneal"))
+}
+
+/// The administrator's kubeconfig. A private folder that was made for it goes with it.
+struct Kubeconfig {
+    path: PathBuf,
+    folder: Option<PathBuf>,
+}
+
+impl Kubeconfig {
+    fn write(cluster: &Cluster, address: SocketAddr, data: &Data, out: Option<PathBuf>) -> Result<Self> {
+        let (path, folder) = match (out, data) {
+            (Some(path), _) => (path, None),
+            (None, Data::Directory(directory)) => (directory.join("kubeconfig"), None),
+            (None, Data::Ephemeral) => {
+                let folder = private_folder()?;
+                (folder.join("kubeconfig"), Some(folder))
+            }
+        };
+        write_private(&path, &cluster.kubeconfig(address))
+            .with_context(|| format!("failed to write the kubeconfig {}", path.display()))?;
+        Ok(Self { path, folder })
+    }
+}
+
+impl Drop for Kubeconfig {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.folder {
+            // What cannot be removed here is the temporary directory's affair.
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// A folder that nobody else can look into, under a name that nobody can guess.
+fn private_folder() -> Result<PathBuf> {
+    let path = std::env::temp_dir().join(format!("anneal-{}", Rng::machine().name_suffix(10)));
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&path).with_context(|| format!("failed to make {}", path.display()))?;
+    Ok(path)
+}
+
+/// Puts our kinds in and waits until they are served.
+async fn install_definitions(client: Client) -> Result<()> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client);
+    let apply = PatchParams::apply("anneal").force();
+    for definition in crd::all() {
+        let name = definition.name_any();
+        definitions
+            .patch(&name, &apply, &Patch::Apply(&definition))
+            .await
+            .with_context(|| format!("failed to install {name}"))?;
+    }
+    for definition in crd::all() {
+        let name = definition.name_any();
+        while !is_established(&definitions.get(&name).await?) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    Ok(())
+}
+
+fn is_established(definition: &CustomResourceDefinition) -> bool {
+    let conditions = definition.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.is_some_and(|all| all.iter().any(|c| c.type_ == "Established" && c.status == "True"))
+}
+
+/// What the API port has to say so far: whether it lives, and whether our kinds are there.
+async fn serve_health(listener: TcpListener, ready: Arc<AtomicBool>) -> Result<()> {
+    let readiness = move || {
+        let code =
+            if ready.load(Ordering::Acquire) { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        std::future::ready((code, if code.is_success() { "ok\n" } else { "not ready\n" }))
+    };
+    let router = Router::new().route("/healthz", get(|| async { "ok\n" })).route("/readyz", get(readiness));
+    axum::serve(listener, router).await.context("failed to serve the API port")
+}
+
+fn announce(kube: SocketAddr, api: SocketAddr, kubeconfig: &Path, data: &Data) -> Result<()> {
+    let kept = match data {
+        Data::Ephemeral => "in memory, gone when this ends".to_owned(),
+        Data::Directory(directory) => directory.display().to_string(),
+    };
+    let kubeconfig = kubeconfig.display();
+    let text = format!(
+        "Kubernetes API  https://{kube}\n\
+         API             http://{api}\n\
+         Data            {kept}\n\
+         \n\
+         kubectl --kubeconfig {kubeconfig} get namespaces\n\
+         \n\
+         Ctrl-C stops it.\n"
+    );
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("failed to write to standard output")
+}
+
+/// The signals that end the program.
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let of = |kind| signal(kind).context("failed to listen for signals");
+        Ok(Self { interrupt: of(SignalKind::interrupt())?, terminate: of(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
