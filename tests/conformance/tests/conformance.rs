@@ -1,7 +1,6 @@
-//! Runs the suite: `make test-kube` against upstream's API server.
+//! Runs the suite: `make test` against the embedded API server, `make test-kube` against upstream's.
 //!
-//! `ANNEAL_TEST_SERVER=kube` names the server. Without one every case is reported as ignored, so that
-//! nobody mistakes silence for success.
+//! `ANNEAL_TEST_SERVER=kube` chooses upstream's; without it, the embedded one runs in this process.
 
 use std::process::ExitCode;
 
@@ -9,7 +8,8 @@ use anneal_conformance::{
     cases, kubectl,
     saboteur::{self, Sabotage},
 };
-use anneal_harness::{ControlPlane, Kubectl, Server};
+use anneal_embedded::{Cluster, Options, User};
+use anneal_harness::{ControlPlane, Identity, Kubectl, Server};
 use anyhow::{Context, Result, bail};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::{Handle, Runtime};
@@ -22,22 +22,43 @@ fn main() -> Result<ExitCode> {
     arguments.test_threads.get_or_insert(CONCURRENT_CASES);
     let runtime = Runtime::new()?;
     match std::env::var("ANNEAL_TEST_SERVER").as_deref() {
-        Ok("kube") if !arguments.list => {
+        _ if arguments.list => Ok(libtest_mimic::run(&arguments, trials(None)).exit_code()),
+        Ok("kube") => {
             let control_plane = ControlPlane::start()?;
             let server = runtime.block_on(control_plane.server())?;
-            let on = On { server, runtime: runtime.handle().clone(), kubectl: control_plane.kubectl() };
-            let conclusion = libtest_mimic::run(&arguments, trials(Some(&on)));
-            let ran = conclusion.num_passed + conclusion.num_failed;
-            println!("conformance: {ran} ran on {}, {} skipped", on.server, conclusion.num_ignored);
+            let kubectl = Some(control_plane.kubectl());
+            let code = run(&arguments, &On { server, runtime: runtime.handle().clone(), kubectl });
             control_plane.stop().context("stopping the control plane")?;
-            Ok(conclusion.exit_code())
+            Ok(code)
         }
-        Ok("kube") | Err(_) => {
-            let conclusion = libtest_mimic::run(&arguments, trials(None));
-            Ok(conclusion.exit_code())
+        Ok("embedded") | Err(_) => {
+            let server = runtime.block_on(embedded())?;
+            Ok(run(&arguments, &On { server, runtime: runtime.handle().clone(), kubectl: None }))
         }
-        Ok(other) => bail!("ANNEAL_TEST_SERVER is {other:?}: only \"kube\" is known"),
+        Ok(other) => bail!("ANNEAL_TEST_SERVER is {other:?}: only \"kube\" and \"embedded\" are known"),
     }
+}
+
+fn run(arguments: &Arguments, on: &On) -> ExitCode {
+    let conclusion = libtest_mimic::run(arguments, trials(Some(on)));
+    let ran = conclusion.num_passed + conclusion.num_failed;
+    println!("conformance: {ran} ran on {}, {} skipped", on.server, conclusion.num_ignored);
+    conclusion.exit_code()
+}
+
+/// The embedded server, in this process and in memory.
+async fn embedded() -> Result<Server> {
+    let cluster = Cluster::start(Options::default()).await?;
+    let connect = move |who: &Identity| {
+        Ok(match who {
+            Identity::Admin => cluster.client(User::admin()),
+            Identity::Token(token) => cluster.client_from_outside(Some(token)),
+            Identity::Anonymous => cluster.client_from_outside(None),
+        })
+    };
+    let mut server = Server::new("embedded", false, false, connect).await?;
+    server.disposable = true;
+    Ok(server)
 }
 
 /// What trials run on.
@@ -45,7 +66,8 @@ fn main() -> Result<ExitCode> {
 struct On {
     server: Server,
     runtime: Handle,
-    kubectl: Kubectl,
+    /// Not there without a server that kubectl can reach.
+    kubectl: Option<Kubectl>,
 }
 
 fn trials(on: Option<&On>) -> Vec<Trial> {
@@ -55,8 +77,11 @@ fn trials(on: Option<&On>) -> Vec<Trial> {
         trial(&name, &needs, on.filter(|_| runs), move |on| on.runtime.block_on(case.run(&on.server)))
     });
     let checks = kubectl::CHECKS.iter().map(|check| {
-        let run = move |on: &On| on.runtime.block_on(kubectl::run(check, &on.kubectl, &on.server));
-        trial(check.0, "kubectl", on, run)
+        let run = move |on: &On| {
+            let kubectl = on.kubectl.as_ref().context("there is no kubectl")?;
+            on.runtime.block_on(kubectl::run(check, kubectl, &on.server))
+        };
+        trial(check.0, "kubectl", on.filter(|on| on.kubectl.is_some()), run)
     });
     let sabotages = Sabotage::ALL.into_iter().map(|sabotage| {
         let name = format!("saboteur::{}", sabotage.sentence());

@@ -9,13 +9,9 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use anyhow::{Context, Result, bail};
-use kube::{
-    Client, Config,
-    config::{AuthInfo, KubeConfigOptions, Kubeconfig},
-};
+use anyhow::{Context, Result, bail, ensure};
 
-use crate::{Identity, Kubectl, Server};
+use crate::{Kubectl, Server, kubeconfig};
 
 /// A running etcd, kube-apiserver and kube-controller-manager.
 pub struct ControlPlane {
@@ -30,8 +26,24 @@ impl ControlPlane {
     /// # Errors
     /// When it does not come up; the script's own words went to standard error.
     pub fn start() -> Result<Self> {
-        let hack = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hack/kube");
-        let mut script = Command::new(hack.join("up"))
+        Self::start_with(&[])
+    }
+
+    /// Starts one without the controllers that write to what tests write to.
+    ///
+    /// # Errors
+    /// As [`ControlPlane::start`].
+    pub fn start_quiet() -> Result<Self> {
+        Self::start_with(&["--controllers", "serviceaccount-controller"])
+    }
+
+    /// The same with options of `hack/kube/up`.
+    ///
+    /// # Errors
+    /// As [`ControlPlane::start`].
+    pub fn start_with(options: &[&str]) -> Result<Self> {
+        let mut script = Command::new(hack().join("up"))
+            .args(options)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -43,13 +55,7 @@ impl ControlPlane {
             let status = script.wait()?;
             bail!("hack/kube/up did not start a control plane ({status})");
         };
-        let programs = Command::new(hack.join("build")).arg("--where").output()?;
-        let programs = String::from_utf8(programs.stdout)?;
-        Ok(Self {
-            script,
-            kubeconfig: PathBuf::from(kubeconfig),
-            kubectl: Path::new(programs.trim()).join("kubectl"),
-        })
+        Ok(Self { script, kubeconfig: PathBuf::from(kubeconfig), kubectl: kube_programs()?.join("kubectl") })
     }
 
     /// It as a server to test.
@@ -57,10 +63,7 @@ impl ControlPlane {
     /// # Errors
     /// When it cannot be reached.
     pub async fn server(&self) -> Result<Server> {
-        let kubeconfig = Kubeconfig::read_from(&self.kubeconfig)?;
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        let connect = move |who: &Identity| connect(&config, who);
-        let mut server = Server::new("kube-apiserver", true, false, connect).await?;
+        let mut server = kubeconfig::server("kube-apiserver", &self.kubeconfig, true).await?;
         server.disposable = true;
         Ok(server)
     }
@@ -68,6 +71,16 @@ impl ControlPlane {
     /// kubectl of the same version, signed in as the administrator.
     pub fn kubectl(&self) -> Kubectl {
         Kubectl::new(&self.kubectl, &self.kubeconfig)
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// The script's process: the servers are its children.
+    pub fn pid(&self) -> u32 {
+        self.script.id()
     }
 
     /// Stops it and waits until it is gone.
@@ -94,18 +107,17 @@ impl Drop for ControlPlane {
     }
 }
 
-fn connect(config: &Config, who: &Identity) -> Result<Client> {
-    let mut config = config.clone();
-    match who {
-        Identity::Admin => {}
-        Identity::Token(token) => {
-            config.auth_info = AuthInfo { token: Some(token.clone().into()), ..AuthInfo::default() };
-        }
-        Identity::Anonymous => config.auth_info = AuthInfo::default(),
-    }
-    // Watches stay open for as long as the test wants.
-    config.read_timeout = None;
-    // Tests see every answer, also those a client would try to get past by asking again.
-    config.default_retry = false;
-    Ok(Client::try_from(config)?)
+/// The folder with Kubernetes' programs, which are built first if they are not there yet.
+///
+/// # Errors
+/// When they cannot be built; the script's own words went to standard error.
+pub fn kube_programs() -> Result<PathBuf> {
+    let output =
+        Command::new(hack().join("build")).stderr(Stdio::inherit()).output().context("hack/kube/build")?;
+    ensure!(output.status.success(), "hack/kube/build failed ({})", output.status);
+    Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim()))
+}
+
+fn hack() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hack/kube")
 }

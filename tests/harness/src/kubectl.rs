@@ -23,15 +23,23 @@ impl Kubectl {
         Self { program: program.to_owned(), kubeconfig: kubeconfig.to_owned() }
     }
 
+    /// It as a command that still lacks its arguments.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .arg("--kubeconfig")
+            .arg(&self.kubeconfig)
+            .arg(format!("--request-timeout={}s", PATIENCE.as_secs()));
+        command
+    }
+
     /// Runs it with `stdin` and returns what it printed, standard error included.
     ///
     /// # Errors
     /// When it fails; the error holds what it printed.
     pub fn run(&self, arguments: &[&str], stdin: &str) -> Result<String> {
-        let mut child = Command::new(&self.program)
-            .arg("--kubeconfig")
-            .arg(&self.kubeconfig)
-            .arg(format!("--request-timeout={}s", PATIENCE.as_secs()))
+        let mut child = self
+            .command()
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
