@@ -5,27 +5,34 @@
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## Run the whole thing without a cluster (not there yet)
-	@echo "make run: there is no server to run yet: the embedded cluster is not built" >&2; exit 1
+run: ## Run the whole thing without a cluster, until Ctrl-C
+	cargo run --locked --package anneal -- up
 
 test: ## Run all tests that need nothing but Rust
 	cargo test --locked --workspace
 
-test-kube: kube ## Run the suites against a real Kubernetes API server, built on first use
+test-kube: kube ## Run the suite on a real Kubernetes API server, built on first use, and foreign clients on it and ours
+	cargo build --locked --workspace --bin anneal
 	ANNEAL_TEST_SERVER=kube cargo test --locked --workspace --test conformance
+	ANNEAL_TEST_SERVER=both ANNEAL_BIN=$(CURDIR)/target/debug/anneal cargo test --locked --workspace --test clients
+	cargo run --locked --package anneal-soak -- diff --runs 500
 	cargo xtask schema --check
+	cargo xtask defaults --check
+	cargo xtask protobuf --check
 
-kube: ## Build the Kubernetes programs that test-kube needs (once, 7 to 10 minutes)
+kube: ## Build the Kubernetes programs that test-kube needs (once, 8 to 12 minutes)
 	@hack/kube/build
 
 kube-up: ## Run a Kubernetes control plane until Ctrl-C and print its kubeconfig
 	@hack/kube/up
 
-soak: ## Run the long sweeps (not there yet)
-	@echo "make soak: there is nothing to soak yet: no controller is built" >&2; exit 1
+soak: kube ## Send 10,000 random sequences of writes to a real API server and to ours; crash the store at length
+	cargo run --locked --package anneal-soak -- diff --runs 10000
+	ANNEAL_SOAK=1 cargo test --locked --package anneal-embedded store
 
-bench: ## Measure speed and memory (not there yet)
-	@echo "make bench: there is nothing to measure yet: no server and no controller is built" >&2; exit 1
+bench: kube ## Measure speed, CPU and memory beside a real API server (ANNEAL_BIN names our program)
+	cargo build --locked --release --package anneal-bench
+	target/release/anneal-bench
 
 fmt: ## Format the code
 	cargo fmt --all

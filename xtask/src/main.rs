@@ -1,8 +1,10 @@
 //! Chores of the repository: `cargo xtask <chore>`. `make` runs them; CI runs them with `--check`.
 
 mod crds;
+mod defaults;
 mod deny;
 mod file;
+mod protobuf;
 mod schema;
 
 use std::path::{Path, PathBuf};
@@ -30,6 +32,18 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Record what a real API server makes of objects, for the embedded one to be compared with.
+    Defaults {
+        /// Write nothing, fail if a record is not what it would be.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Write the table that Kubernetes' protobuf is read by, from the sources of its types.
+    Protobuf {
+        /// Write nothing, fail if the file is not what it would be.
+        #[arg(long)]
+        check: bool,
+    },
     /// Refuse dependencies that are banned or under a licence that we cannot take.
     Deny,
 }
@@ -38,6 +52,8 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().chore {
         Chore::Generate { check } => crds::generate(check),
         Chore::Schema { check } => schema::bundle(check),
+        Chore::Defaults { check } => defaults::record(check),
+        Chore::Protobuf { check } => protobuf::table(check),
         Chore::Deny => deny::check(),
     }
 }

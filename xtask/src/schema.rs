@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 const FILE: &str = "crates/embedded/schema/kubernetes.json.gz";
 
 /// The kinds, by group and version; the core group has none.
-const KINDS: &[(&str, &str, &[&str])] = &[
+pub(crate) const KINDS: &[(&str, &str, &[&str])] = &[
     (
         "",
         "v1",
