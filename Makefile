@@ -30,9 +30,9 @@ soak: kube ## Send 10,000 random sequences of writes to a real API server and to
 	cargo run --locked --package anneal-soak -- diff --runs 10000
 	ANNEAL_SOAK=1 cargo test --locked --package anneal-embedded store
 
-bench: kube ## Measure speed, CPU and memory beside a real API server (ANNEAL_BIN names our program)
-	cargo build --locked --release --package anneal-bench
-	target/release/anneal-bench
+bench: kube ## Measure speed, CPU and memory beside a real API server
+	cargo build --locked --release --package anneal --package anneal-bench
+	ANNEAL_BIN=$(CURDIR)/target/release/anneal target/release/anneal-bench
 
 fmt: ## Format the code
 	cargo fmt --all
