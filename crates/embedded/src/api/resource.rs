@@ -15,6 +15,7 @@ use super::{
     behaviour::{Behaviour, Names, Part},
     builtin::{BUILTINS, Builtin, event, horizontal_pod_autoscaler},
     crd::{CustomKind, CustomVersion},
+    discovery::api_version,
     error::About,
     fault::Faults,
     fields, metadata, object,
@@ -466,10 +467,6 @@ impl Resource {
 
 /// Events are for looking at what happened just now.
 const EVENT_TTL: Duration = Duration::from_secs(3600);
-
-pub fn api_version(group: &str, version: &str) -> String {
-    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
-}
 
 /// The store's name for the objects of a kind.
 pub fn collection(group: &str, plural: &str) -> Arc<str> {

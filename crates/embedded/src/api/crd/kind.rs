@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{
     super::{
         behaviour::Part,
+        discovery::compare_versions,
         fault::{Faults, Path},
         json_path::JsonPath,
         object,
@@ -16,7 +17,6 @@ use super::{
         table::TableColumn,
     },
     columns::Columns,
-    versions::compare,
 };
 use crate::schema::{Schema, Tree, metadata_definitions};
 
@@ -222,8 +222,8 @@ fn deprecation(spec: &Value, version: &Value) -> String {
         .iter()
         .filter(|other| other["served"] == true && other["deprecated"] != true)
         .map(|other| text(&other["name"]))
-        .filter(|other| compare(other, &name).is_lt())
-        .min_by(|a, b| compare(a, b));
+        .filter(|other| compare_versions(other, &name).is_lt())
+        .min_by(|a, b| compare_versions(a, b));
     let warning = format!("{group}/{name} {kind} is deprecated");
     better.map_or(warning.clone(), |better| format!("{warning}; use {group}/{better} {kind}"))
 }

@@ -13,13 +13,11 @@ mod limits;
 mod publish;
 mod structural;
 mod validate;
-mod versions;
 
 pub use establish::{establish, stored_versions};
 pub use kind::{CustomKind, CustomVersion, tree_of};
 pub use publish::publish;
 pub use validate::{default, validate, validate_change};
-pub use versions::compare as compare_versions;
 
 #[cfg(test)]
 mod tests;

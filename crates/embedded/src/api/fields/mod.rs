@@ -58,25 +58,6 @@ pub struct Writer<'a> {
     pub time: Timestamp,
 }
 
-/// The field manager of a write: the one it names, or else the program that sent it, as far as its user agent
-/// tells.
-pub fn manager_name(named: &str, user_agent: &str) -> String {
-    /// As long as a field manager may be.
-    const MAX: usize = 128;
-    if !named.is_empty() {
-        return named.to_owned();
-    }
-    let program = user_agent.split('/').next().unwrap_or_default();
-    let mut name = String::new();
-    for character in program.chars().filter(|c| *c == ' ' || !(c.is_control() || c.is_whitespace())) {
-        if name.len() + character.len_utf8() > MAX {
-            break;
-        }
-        name.push(character);
-    }
-    name
-}
-
 /// Fields that are the server's alone and that nobody else ever owns.
 fn metadata_of_the_server() -> &'static FieldSet {
     static FIELDS: LazyLock<FieldSet> = LazyLock::new(|| {

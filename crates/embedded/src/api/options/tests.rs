@@ -178,3 +178,14 @@ proptest! {
         let _ = ContinueToken::decode(&URL_SAFE_NO_PAD.encode(json));
     }
 }
+
+#[test]
+fn the_manager_is_the_one_named_or_the_program_that_asks() {
+    let manager = |named: &str, agent: &str| {
+        WriteOptions { field_manager: named.to_owned(), ..WriteOptions::default() }.manager(agent)
+    };
+    assert_eq!(manager("me", "kubectl/v1"), "me");
+    assert_eq!(manager("", "kubectl/v1.36 (linux)"), "kubectl");
+    assert_eq!(manager("", "a\u{7}\tb/1"), "ab");
+    assert_eq!(manager("", &"é".repeat(100)).len(), 128);
+}

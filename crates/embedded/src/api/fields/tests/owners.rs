@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Story, at, builtin, conflicts, custom, owned, writer};
-use crate::api::fields::{Writer, apply, manager_name, settle, track_scale, track_update};
+use crate::api::fields::{Writer, apply, settle, track_scale, track_update};
 
 fn data(key: &str, value: &str) -> Value {
     json!({ "data": { key: value } })
@@ -381,12 +381,4 @@ fn kubectl_takes_over_what_it_applied_from_the_client_side() {
     let mut both = applied("2");
     both["data"]["y"] = "2".into();
     assert_eq!(conflicts(story.apply("kubectl", both)), [".data.y"]);
-}
-
-#[test]
-fn a_writer_without_a_name_is_called_after_its_program() {
-    assert_eq!(manager_name("me", "kubectl/v1"), "me");
-    assert_eq!(manager_name("", "kubectl/v1.36 (linux)"), "kubectl");
-    assert_eq!(manager_name("", "a\u{7}\tb/1"), "ab");
-    assert_eq!(manager_name("", &"é".repeat(100)).len(), 128);
 }
