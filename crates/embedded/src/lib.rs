@@ -1,6 +1,7 @@
 //! The cluster in a box: a small, honest Kubernetes API in one process.
 
 pub mod api;
+mod body;
 mod cluster;
 pub mod fault_plan;
 mod identity;

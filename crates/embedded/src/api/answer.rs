@@ -3,26 +3,32 @@
 //! Stored objects are shown as the bytes they are whenever the form allows; only tables, YAML, metadata alone
 //! and converted versions are parsed.
 
-use std::sync::Arc;
+use std::{io, sync::Arc, time::Duration};
 
+use axum::body::Body;
 use bytes::Bytes;
+use futures::stream;
 use http::{HeaderValue, Response, StatusCode, header};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-
-use axum::body::Body;
+use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
 use super::{
-    error::Result,
+    chunks::{CHUNK, Chunks, Gzip},
+    error::{ApiError, Result},
     list::Listed,
     options::IncludeObject,
     resource::Resource,
+    server::{SMALL_BODY, Server},
     table::{self, TableMaker},
     watch::Frames,
-    wire::{self, Form, Format, ListMeta},
+    wire::{self, Encoded, Encoding, Form, Format, ListMeta},
     write::Written,
 };
-use crate::store::Record;
+use crate::{body, store::Record};
+
+/// How long a watch may take to end by itself.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What came of a request.
 pub enum Answer {
@@ -42,39 +48,68 @@ pub struct Rendering {
     pub include: IncludeObject,
 }
 
+/// How an answer gets to its client.
+pub struct Delivery<'a> {
+    pub server: &'a Server,
+    pub accept_encoding: Option<&'a str>,
+    /// Whether the client is part of this process, which reads what it asks for.
+    pub inside: bool,
+}
+
+/// A body, and whether it is compressed.
+type Parcel = (Body, bool);
+
+impl Answer {
+    /// The bytes of the objects in it.
+    fn weight(&self) -> usize {
+        match self {
+            Self::Object(_, _, Written::Stored(record)) => record.json().len(),
+            Self::List(_, listed) => listed.records.iter().map(|record| record.json().len()).sum(),
+            _ => 0,
+        }
+    }
+}
+
 impl Rendering {
+    /// Whether objects can be sent as the bytes they are.
+    fn is_raw(&self) -> bool {
+        self.format.encoding == Encoding::Json && !self.format.pretty
+    }
+
+    /// How many bytes of objects have to be parsed at once to show an answer.
+    pub fn parses(&self, answer: &Answer) -> usize {
+        if self.is_raw() { 0 } else { answer.weight() }
+    }
+
     /// The answer as it crosses the wire.
-    pub fn response(
-        &self,
-        answer: Answer,
-        accept_encoding: Option<&str>,
-        now: Timestamp,
-    ) -> Result<Response<Body>> {
-        let (code, body) = match answer {
+    pub fn response(&self, answer: Answer, delivery: &Delivery<'_>) -> Result<Response<Body>> {
+        let now = delivery.server.clock.now();
+        let (code, (body, gzip)) = match answer {
             Answer::Object(code, resource, written) => {
                 table::check_form(self.format.form, false, &resource.kind)?;
-                (code, self.object(&resource, written, now)?)
+                let object = self.object(&resource, written, now)?;
+                let pieces = [object.head, object.rest].into_iter().filter(|piece| !piece.is_empty());
+                (code, self.deliver(pieces.map(Ok), delivery)?)
             }
             Answer::List(resource, listed) => {
                 table::check_form(self.format.form, true, &resource.kind)?;
-                (StatusCode::OK, self.list(&resource, &listed, now)?)
+                (StatusCode::OK, self.list(resource, listed, now, delivery)?)
             }
-            Answer::Value(code, value) => (code, wire::encode(&value, self.format)?),
+            Answer::Value(code, value) => (code, delivery.built(wire::encode(&value, self.format)?)?),
             Answer::Nothing(code) => {
                 let mut response = Response::new(Body::empty());
                 *response.status_mut() = code;
                 return Ok(response);
             }
-            Answer::Watch(frames) => {
-                let mut response = Response::new(Body::from_stream(frames));
+            Answer::Watch(Frames { frames, deadline }) => {
+                // It ends by itself at its deadline, unless nobody listens.
+                let mut response = Response::new(body::perishable(frames, deadline + FAREWELL));
                 let json = HeaderValue::from_static("application/json");
                 response.headers_mut().insert(header::CONTENT_TYPE, json);
                 return Ok(response);
             }
         };
-        let compressed = wire::compress(&body, accept_encoding);
-        let gzip = compressed.is_some();
-        let mut response = Response::new(Body::from(compressed.unwrap_or(body)));
+        let mut response = Response::new(body);
         *response.status_mut() = code;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.format.content_type()));
@@ -86,11 +121,9 @@ impl Rendering {
         Ok(response)
     }
 
-    fn object(&self, resource: &Resource, written: Written, now: Timestamp) -> Result<Bytes> {
+    fn object(&self, resource: &Resource, written: Written, now: Timestamp) -> Result<Encoded> {
         let value = match (self.format.form, written) {
-            (Form::Object, Written::Stored(record)) => {
-                return wire::encode_raw(shown(resource, &record, None), self.format);
-            }
+            (Form::Object, Written::Stored(record)) => return Ok(shown(resource, &record, None)),
             (_, Written::Stored(record)) => resource.read(&record),
             (_, Written::Dry(value)) => value,
         };
@@ -101,48 +134,70 @@ impl Rendering {
                 self.tables(version).single(Some(&resource.columns()), cells, &value)
             }
             Form::Metadata(version) | Form::MetadataList(version) => {
-                let metadata = table::partial_metadata(value.to_string().as_bytes(), version)?;
-                return wire::encode_raw(metadata, self.format);
+                return table::partial_metadata(value.to_string().as_bytes(), version).map(Encoded::from);
             }
         };
-        wire::encode(&value, self.format)
+        Ok(Bytes::from(value.to_string()).into())
     }
 
-    fn list(&self, resource: &Resource, listed: &Listed, now: Timestamp) -> Result<Bytes> {
+    fn list(
+        &self,
+        resource: Arc<Resource>,
+        listed: Listed,
+        now: Timestamp,
+        delivery: &Delivery<'_>,
+    ) -> Result<Parcel> {
         let meta = ListMeta {
             resource_version: listed.revision.to_string(),
             next: listed.next.as_ref().map(|token| token.encode()).unwrap_or_default(),
             remaining_item_count: listed.remaining.map(|count| count as u64),
         };
-        let objects = || listed.records.iter().map(|record| resource.read(record));
-        let value = match self.format.form {
+        let records = listed.records.into_iter();
+        match self.format.form {
             Form::Object | Form::Discovery => {
-                let items: Vec<Bytes> =
-                    listed.records.iter().map(|record| untyped(resource, record)).collect();
+                let head = wire::list_head(&resource.api_version, &resource.list_kind, &meta);
                 // Items of built-in kinds carry no type, those of custom ones do.
-                let item_type =
-                    resource.custom().map(|_| (resource.api_version.as_str(), resource.kind.as_str()));
-                let items = items.iter().map(|item| &item[..]);
-                let json =
-                    wire::encode_list(&resource.api_version, &resource.list_kind, &meta, item_type, items);
-                return wire::encode_raw(json, self.format);
+                let item_head =
+                    resource.custom().map(|_| wire::type_head(&resource.api_version, &resource.kind));
+                let items = records.map(move |record| {
+                    let item = untyped(&resource, &record);
+                    Ok(match &item_head {
+                        Some(head) => Encoded::typed(head, &item),
+                        None => item.into(),
+                    })
+                });
+                self.deliver(Chunks::new(head, items, wire::LIST_TAIL), delivery)
             }
             Form::Table(version) => {
                 let tables = self.tables(version);
-                let rows = objects().map(|object| tables.row(resource.cells(&object, now), &object));
-                tables.list(&resource.columns(), &meta, rows.collect())
+                let head = tables.list_head(&resource.columns(), &meta);
+                let rows = records.map(move |record| {
+                    let object = resource.read(&record);
+                    Ok(Bytes::from(tables.row(resource.cells(&object, now), &object).to_string()).into())
+                });
+                self.deliver(Chunks::new(head, rows, wire::LIST_TAIL), delivery)
             }
             Form::Metadata(version) | Form::MetadataList(version) => {
-                let items =
-                    listed.records.iter().map(|record| table::partial_metadata(record.json(), version));
-                let items: Vec<Bytes> = items.collect::<Result<_>>()?;
-                let (api_version, kind) = (format!("meta.k8s.io/{version}"), "PartialObjectMetadataList");
-                let items = items.iter().map(|item| item.trim_ascii_end());
-                let json = wire::encode_list(&api_version, kind, &meta, None, items);
-                return wire::encode_raw(json, self.format);
+                let api_version = format!("meta.k8s.io/{version}");
+                let head = wire::list_head(&api_version, "PartialObjectMetadataList", &meta);
+                let items = records
+                    .map(move |record| table::partial_metadata(record.json(), version).map(Encoded::from));
+                self.deliver(Chunks::new(head, items, wire::LIST_TAIL), delivery)
             }
-        };
-        wire::encode(&value, self.format)
+        }
+    }
+
+    /// A body of chunks of JSON: made while it is sent, if the format allows.
+    fn deliver(
+        &self,
+        chunks: impl Iterator<Item = Result<Bytes>> + Send + 'static,
+        delivery: &Delivery<'_>,
+    ) -> Result<Parcel> {
+        if self.is_raw() {
+            return delivery.streamed(chunks);
+        }
+        let json = chunks.collect::<Result<Vec<_>>>()?.concat();
+        delivery.built(wire::encode_raw(json.into(), self.format)?)
     }
 
     /// An object in a watch's event. The first event of a table names its columns.
@@ -153,7 +208,7 @@ impl Rendering {
         at: Option<u64>,
         now: Timestamp,
         first: bool,
-    ) -> Bytes {
+    ) -> Encoded {
         if self.format.form == Form::Object {
             return shown(resource, record, at);
         }
@@ -161,7 +216,7 @@ impl Rendering {
             Some(revision) => resource.read_json(&record.at_revision(revision)),
             None => resource.read(record),
         };
-        match self.format.form {
+        let json: Bytes = match self.format.form {
             Form::Table(version) => {
                 let columns = first.then(|| resource.columns());
                 let cells = resource.cells(&object, now);
@@ -169,7 +224,8 @@ impl Rendering {
             }
             Form::Metadata(version) | Form::MetadataList(version) => metadata_of(&object, version),
             Form::Object | Form::Discovery => object.to_string().into(),
-        }
+        };
+        json.into()
     }
 
     /// The object of a bookmark: its metadata and nothing else.
@@ -192,20 +248,86 @@ impl Rendering {
     }
 }
 
+impl Delivery<'_> {
+    /// A body that is made while it is sent, unless it is small.
+    fn streamed(&self, mut chunks: impl Iterator<Item = Result<Bytes>> + Send + 'static) -> Result<Parcel> {
+        let (mut begun, mut size): (Vec<Bytes>, _) = (Vec::new(), 0);
+        while size <= wire::WORTH_COMPRESSING {
+            let Some(chunk) = chunks.next().transpose()? else {
+                let whole = if begun.len() == 1 { begun.swap_remove(0) } else { begun.concat().into() };
+                return self.whole(whole, false);
+            };
+            size += chunk.len();
+            begun.push(chunk);
+        }
+        // What it may hold at a time: its beginning, and the chunk it is at.
+        let room = self.room(2 * wire::WORTH_COMPRESSING)?;
+        let chunks = begun.into_iter().map(Ok).chain(chunks);
+        if wire::reads_gzip(self.accept_encoding) {
+            return Ok((self.body(Gzip::new(chunks), room), true));
+        }
+        Ok((self.body(chunks, room), false))
+    }
+
+    /// A body that was built as a whole.
+    fn built(&self, body: Bytes) -> Result<Parcel> {
+        match wire::compress(&body, self.accept_encoding) {
+            Some(compressed) => self.whole(compressed, true),
+            None => self.whole(body, false),
+        }
+    }
+
+    fn whole(&self, body: Bytes, gzip: bool) -> Result<Parcel> {
+        if body.len() <= SMALL_BODY {
+            return Ok((Body::from(body), gzip));
+        }
+        let room = self.room(body.len())?;
+        let chunks = (0..body.len()).step_by(CHUNK);
+        let chunks = chunks.map(move |start| Ok(body.slice(start..body.len().min(start + CHUNK))));
+        Ok((self.body(chunks, room), gzip))
+    }
+
+    /// A body that holds its room for as long as a request may take.
+    fn body(
+        &self,
+        chunks: impl Iterator<Item = Result<Bytes>> + Send + 'static,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Body {
+        let chunks = chunks.map(move |chunk| {
+            let _held = &room;
+            chunk.map_err(|error| io::Error::other(error.message))
+        });
+        let deadline = Instant::now() + Duration::from_secs(self.server.limits.request_seconds);
+        body::perishable(stream::iter(chunks), deadline)
+    }
+
+    /// Room among the answers that are on their way.
+    fn room(&self, bytes: usize) -> Result<Option<OwnedSemaphorePermit>> {
+        if self.inside {
+            return Ok(None);
+        }
+        self.server.downloads.try_claim(bytes).map(Some).ok_or_else(|| {
+            ApiError::too_many_requests(
+                "too many large answers are on their way, please try again later",
+                Some(1),
+            )
+        })
+    }
+}
+
 /// Metadata alone, of an object that is sure to be JSON.
 fn metadata_of(object: &Value, version: &str) -> Bytes {
-    let metadata = table::partial_metadata(object.to_string().as_bytes(), version).unwrap_or_default();
-    Bytes::copy_from_slice(metadata.trim_ascii_end())
+    table::partial_metadata(object.to_string().as_bytes(), version).unwrap_or_default()
 }
 
 /// A stored object with its type, perhaps with another version's number on it.
-fn shown(resource: &Resource, record: &Record, at: Option<u64>) -> Bytes {
+fn shown(resource: &Resource, record: &Record, at: Option<u64>) -> Encoded {
     let json = at.map(|revision| record.at_revision(revision));
     let json = json.as_ref().unwrap_or(record.json());
     if resource.reads_raw(record) {
-        wire::splice_type(json, &resource.api_version, &resource.kind)
+        Encoded::typed(&wire::type_head(&resource.api_version, &resource.kind), json)
     } else {
-        resource.read_json(json).to_string().into()
+        Bytes::from(resource.read_json(json).to_string()).into()
     }
 }
 

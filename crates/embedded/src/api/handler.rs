@@ -9,17 +9,17 @@ use axum::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     access::{Attributes, User},
-    answer::{Answer, Rendering},
+    answer::{Answer, Delivery, Rendering},
     error::{ApiError, Result},
     options::{ListOptions, Query},
     path::{self, ResourcePath},
     resource::Resource,
     reviews,
-    server::{GROWTH, SMALL_BODY, Server, UNIT},
+    server::{GROWTH, SMALL_BODY, Server},
     site, verbs,
     wire::{self, Format, Offers},
 };
@@ -68,7 +68,7 @@ pub async fn handle(server: Arc<Server>, request: Request) -> Response<Body> {
     let watches =
         head.method == Method::GET && Query::parse(head.uri.query().unwrap_or_default()).flag("watch");
     let limit = Duration::from_secs(server.limits.request_seconds);
-    let outcome = match admit(&server, watches) {
+    let outcome = match admit(&server, watches || is_inside(&head)) {
         Ok(_permit) => match tokio::time::timeout(limit, respond(&server, head, &mut body)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(ApiError::new(
@@ -106,9 +106,15 @@ async fn drain(mut body: Body) {
     let _ = tokio::time::timeout(PATIENCE, reading).await;
 }
 
-/// A place among the requests that are under way. Watches have places of their own.
-fn admit(server: &Server, watches: bool) -> Result<Option<OwnedSemaphorePermit>> {
-    if watches {
+/// Whether a request comes from this process, which named its user itself.
+fn is_inside(head: &Parts) -> bool {
+    head.extensions.get::<User>().is_some()
+}
+
+/// A place among the requests that are under way, unless it is exempt: watches have places of their own, and what
+/// comes from inside must not be kept out by those outside.
+fn admit(server: &Server, exempt: bool) -> Result<Option<OwnedSemaphorePermit>> {
+    if exempt {
         return Ok(None);
     }
     let permit = server.requests.clone().try_acquire_owned();
@@ -118,6 +124,7 @@ fn admit(server: &Server, watches: bool) -> Result<Option<OwnedSemaphorePermit>>
 }
 
 async fn respond(server: &Arc<Server>, head: Parts, body: &mut Body) -> Result<Response<Body>> {
+    let inside = is_inside(&head);
     let user = server.access.authenticate(&head)?;
     let Some(path) = path::parse(head.uri.path()) else {
         server.access.authorize(&user, &Attributes::path(site::verb(&head.method), head.uri.path()))?;
@@ -139,7 +146,7 @@ async fn respond(server: &Arc<Server>, head: Parts, body: &mut Body) -> Result<R
         },
     )?;
     let body = read_body(server, body).await?;
-    let _work = claim(&server.work, body.len() * GROWTH).await;
+    let work = server.work.claim(body.len() * GROWTH).await;
     let Parts { method, headers, .. } = head;
     let call = Call { server: server.clone(), user, path, query, method, headers, body };
     let watch = verb == "watch";
@@ -152,8 +159,11 @@ async fn respond(server: &Arc<Server>, head: Parts, body: &mut Body) -> Result<R
         Some(answer) => answer.into(),
         None => verbs::perform(&call, verb, rendering).await?,
     };
-    let mut response =
-        rendering.response(outcome.answer, call.header(header::ACCEPT_ENCODING), server.clock.now())?;
+    // Who waits for more must not hold any.
+    drop(work);
+    let _work = server.work.claim(rendering.parses(&outcome.answer) * GROWTH).await;
+    let accept_encoding = call.header(header::ACCEPT_ENCODING);
+    let mut response = rendering.response(outcome.answer, &Delivery { server, accept_encoding, inside })?;
     for warning in outcome.warnings {
         if let Ok(value) = HeaderValue::from_str(&warning_header(&warning)) {
             response.headers_mut().append(header::WARNING, value);
@@ -193,18 +203,12 @@ async fn read_body(server: &Server, body: &mut Body) -> Result<Bytes> {
         return Err(wire::body_too_large());
     }
     let expected = declared.unwrap_or(limit);
-    let _upload = if expected > SMALL_BODY { claim(&server.uploads, expected).await } else { None };
+    let _upload = if expected > SMALL_BODY { server.uploads.claim(expected).await } else { None };
     match Limited::new(body, limit).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(wire::body_too_large()),
         Err(error) => Err(ApiError::bad_request(format!("the request's body broke off: {error}"))),
     }
-}
-
-/// Waits until there is room for so many bytes, and holds it. Closed semaphores, which there are none of, hold nothing.
-async fn claim(room: &Arc<Semaphore>, bytes: usize) -> Option<OwnedSemaphorePermit> {
-    let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
-    room.clone().acquire_many_owned(units).await.ok()
 }
 
 /// Refuses in the encoding that the client reads.

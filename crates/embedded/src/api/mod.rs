@@ -16,6 +16,7 @@ mod answer;
 pub mod behaviour;
 pub mod bootstrap;
 pub mod builtin;
+mod chunks;
 pub mod crd;
 pub mod definitions;
 mod delete;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anneal_kit::{Clock, Rng};
-use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, watch};
 
 use super::{access::Secrets, access_control::AccessControl, resource::Resources};
 use crate::store::Store;
@@ -26,10 +26,44 @@ pub struct Server {
     pub requests: Arc<Semaphore>,
     /// What is left of the watches that may be open at once.
     pub watches: Arc<Semaphore>,
-    /// What is left for large bodies on their way, in [`UNIT`]s.
-    pub uploads: Arc<Semaphore>,
-    /// What is left for bodies that are being worked on, in [`UNIT`]s.
-    pub work: Arc<Semaphore>,
+    /// For large bodies on their way in.
+    pub uploads: Budget,
+    /// For bodies that are being worked on.
+    pub work: Budget,
+    /// For large bodies on their way out.
+    pub downloads: Budget,
+}
+
+/// Bytes that may be in use at once.
+pub struct Budget {
+    /// What is left, in [`Self::UNIT`]s.
+    room: Arc<Semaphore>,
+    total: u32,
+}
+
+impl Budget {
+    /// The unit in which bytes are counted.
+    const UNIT: usize = 1 << 10;
+
+    pub fn new(bytes: usize) -> Self {
+        let total = u32::try_from(bytes / Self::UNIT).unwrap_or(u32::MAX);
+        Self { room: Arc::new(Semaphore::new(total as usize)), total }
+    }
+
+    /// What is larger than all there is takes all there is: it has its turn alone.
+    fn units(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes.div_ceil(Self::UNIT)).unwrap_or(u32::MAX).min(self.total)
+    }
+
+    /// Waits until there is room for so many bytes. Nobody closes it, so there always will be.
+    pub async fn claim(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        self.room.clone().acquire_many_owned(self.units(bytes)).await.ok()
+    }
+
+    /// Room for so many bytes, if there is.
+    pub fn try_claim(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        self.room.clone().try_acquire_many_owned(self.units(bytes)).ok()
+    }
 }
 
 /// How much is taken on at once.
@@ -48,6 +82,8 @@ pub struct Limits {
     pub upload_bytes: usize,
     /// Memory for bodies that are being worked on, as far as their size tells.
     pub work_bytes: usize,
+    /// Bytes of large answers that may be on their way at once. Small ones always are, as above.
+    pub download_bytes: usize,
 }
 
 /// Bodies up to this size are taken without counting.
@@ -56,9 +92,6 @@ pub const SMALL_BODY: usize = 64 << 10;
 /// How much larger than its text a body may become in memory: `[0,0,…]` is two bytes an item as text and 32 as a
 /// value, and there is a copy or two on the way.
 pub const GROWTH: usize = 32;
-
-/// The unit in which bytes are counted by semaphores.
-pub const UNIT: usize = 1 << 10;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -69,6 +102,7 @@ impl Default for Limits {
             request_seconds: 60,
             upload_bytes: 256 << 20,
             work_bytes: 512 << 20,
+            download_bytes: 128 << 20,
         }
     }
 }
@@ -88,8 +122,9 @@ impl Server {
             resources_changed: watch::Sender::new(0),
             requests: Arc::new(Semaphore::new(limits.requests)),
             watches: Arc::new(Semaphore::new(limits.watches)),
-            uploads: Arc::new(Semaphore::new(limits.upload_bytes / UNIT)),
-            work: Arc::new(Semaphore::new(limits.work_bytes / UNIT)),
+            uploads: Budget::new(limits.upload_bytes),
+            work: Budget::new(limits.work_bytes),
+            downloads: Budget::new(limits.download_bytes),
         }
     }
 

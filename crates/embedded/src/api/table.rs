@@ -58,9 +58,12 @@ impl TableMaker {
         json!({ "cells": cells, "object": object })
     }
 
-    /// A list.
-    pub fn list(&self, columns: &[TableColumn], meta: &ListMeta, rows: Vec<Value>) -> Value {
-        self.table(json!(meta), Some(columns), rows)
+    /// How a list begins; its rows and [`LIST_TAIL`](super::wire::LIST_TAIL) follow.
+    pub fn list_head(&self, columns: &[TableColumn], meta: &ListMeta) -> Vec<u8> {
+        let table = self.table(json!(meta), Some(columns), Vec::new()).to_string();
+        // The rows are the last field, and there are none yet.
+        let open = table.strip_suffix("]}").unwrap_or(&table);
+        open.as_bytes().to_vec()
     }
 
     /// A single object, or an event of a watch, which describes the columns only the first time (`Some`).
@@ -99,7 +102,7 @@ fn ends_initial_events(object: &Value) -> bool {
 }
 
 /// The metadata of an encoded object, encoded and with its type, for answers in that form. For a list, give
-/// these to [`encode_list`](super::wire::encode_list) with the kind `PartialObjectMetadataList`.
+/// these the head of a `PartialObjectMetadataList`.
 pub fn partial_metadata(object: &[u8], version: &str) -> Result<Bytes> {
     #[derive(Deserialize)]
     struct Object<'a> {
@@ -110,7 +113,7 @@ pub fn partial_metadata(object: &[u8], version: &str) -> Result<Bytes> {
     let metadata = object.metadata.map_or("{}", RawValue::get);
     let api_version = format!("meta.k8s.io/{version}");
     let head = format!("{{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"{api_version}\",\"metadata\":");
-    Ok([head.as_bytes(), metadata.as_bytes(), b"}\n"].concat().into())
+    Ok([head.as_bytes(), metadata.as_bytes(), b"}"].concat().into())
 }
 
 /// Refuses the metadata of an object where there is a list, and the other way round.
@@ -132,7 +135,10 @@ pub fn check_form(form: Form, list: bool, kind: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::behaviour::{AGE, NAME};
+    use crate::api::{
+        behaviour::{AGE, NAME},
+        wire::LIST_TAIL,
+    };
 
     fn maker(include: IncludeObject) -> TableMaker {
         TableMaker { version: "v1", include }
@@ -165,12 +171,13 @@ mod tests {
         let second = maker.single(None, vec!["a".into(), "1s".into()], &object());
         assert!(second["columnDefinitions"].is_null() && second["rows"][0]["cells"] == json!(["a", "1s"]));
         let meta = ListMeta { resource_version: "9".into(), remaining_item_count: Some(2), next: "x".into() };
-        let list = maker.list(&columns, &meta, vec![]);
+        let list = [&maker.list_head(&columns, &meta)[..], b"{}", LIST_TAIL].concat();
+        let list: Value = serde_json::from_slice(&list).expect("a table must be JSON");
         assert_eq!(
             list["metadata"],
             json!({ "resourceVersion": "9", "continue": "x", "remainingItemCount": 2 })
         );
-        assert_eq!(list["rows"], json!([]));
+        assert_eq!(list["rows"], json!([{}]));
     }
 
     #[test]

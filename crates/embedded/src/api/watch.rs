@@ -32,8 +32,11 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1800);
 /// How many events are taken from the history at once.
 const BATCH: usize = 128;
 
-/// A stream of frames.
-pub type Frames = stream::BoxStream<'static, std::io::Result<Bytes>>;
+/// A watch's stream, and when it ends by itself.
+pub struct Frames {
+    pub frames: stream::BoxStream<'static, std::io::Result<Bytes>>,
+    pub deadline: Instant,
+}
 
 struct Watch {
     server: Arc<Server>,
@@ -41,10 +44,13 @@ struct Watch {
     rendering: Rendering,
     selection: Selection,
     bookmarks: bool,
-    /// Frames that are ready.
+    /// The frames of one event, or what is left of them.
     ready: VecDeque<Bytes>,
     /// Objects to begin with.
     initial: VecDeque<Arc<Record>>,
+    /// Events that have come and are not told yet. They are shared by all watches; frames are not, so there is one
+    /// at a time.
+    events: VecDeque<Arc<Event>>,
     /// The bookmark that ends them, if it was asked for.
     initial_end: Option<u64>,
     watcher: Option<Watcher>,
@@ -83,6 +89,7 @@ pub async fn watch(
         bookmarks: options.bookmarks,
         ready: VecDeque::new(),
         initial: VecDeque::new(),
+        events: VecDeque::new(),
         initial_end: None,
         watcher: None,
         changed: server.resources_changed.subscribe(),
@@ -94,10 +101,12 @@ pub async fn watch(
     if let Err(error) = watch.begin(namespace, options).await {
         watch.fail(&error);
     }
-    Ok(Box::pin(stream::unfold(watch, |mut watch| async move {
-        let frames = watch.next().await?;
-        Some((Ok(frames), watch))
-    })))
+    let deadline = watch.deadline;
+    let frames = Box::pin(stream::unfold(watch, |mut watch| async move {
+        let frame = watch.next().await?;
+        Some((Ok(frame), watch))
+    }));
+    Ok(Frames { frames, deadline })
 }
 
 impl Watch {
@@ -124,7 +133,7 @@ impl Watch {
         Ok(())
     }
 
-    /// The next frames; `None` ends the stream.
+    /// The next frame; `None` ends the stream.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(frame) = self.ready.pop_front() {
@@ -136,6 +145,10 @@ impl Watch {
             }
             if let Some(revision) = self.initial_end.take() {
                 self.bookmark(revision, true);
+                continue;
+            }
+            if let Some(event) = self.events.pop_front() {
+                self.tell(&event);
                 continue;
             }
             // Without a watcher the watch has failed, and has said so.
@@ -150,7 +163,7 @@ impl Watch {
                     }
                 }
                 events = watcher.next(BATCH) => match events {
-                    Ok(events) => events.iter().for_each(|event| self.tell(event)),
+                    Ok(events) => self.events.extend(events),
                     Err(Compacted { .. }) => {
                         let revision = watcher.revision();
                         self.fail(&expired(revision));
@@ -200,7 +213,7 @@ impl Watch {
         let now = self.server.clock.now();
         let object = self.rendering.watched(&self.resource, record, at, now, self.first);
         self.first = false;
-        self.ready.push_back(wire::event_frame(kind, &object, None));
+        self.ready.extend(wire::event_frames(kind, object));
     }
 
     fn bookmark(&mut self, revision: u64, ends_initial: bool) {
@@ -210,14 +223,14 @@ impl Watch {
         }
         let object = self.rendering.bookmark(&self.resource, metadata, self.first);
         self.first = false;
-        self.ready.push_back(wire::event_frame("BOOKMARK", &object, None));
+        self.ready.extend(wire::event_frames("BOOKMARK", object.into()));
     }
 
     /// Says what is wrong, and ends.
     fn fail(&mut self, error: &ApiError) {
         self.watcher = None;
         let status: Value = error.status();
-        self.ready.push_back(wire::event_frame("ERROR", status.to_string().as_bytes(), None));
+        self.ready.extend(wire::event_frames("ERROR", Bytes::from(status.to_string()).into()));
     }
 }
 

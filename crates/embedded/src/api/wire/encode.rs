@@ -48,59 +48,75 @@ pub fn encode_raw(json: Bytes, format: Format) -> Result<Bytes> {
     encode(&serde_json::from_slice(&json).map_err(ApiError::internal)?, format)
 }
 
-/// Puts the type before the fields of an encoded object that lacks it.
-pub fn splice_type(object: &[u8], api_version: &str, kind: &str) -> Bytes {
-    let mut bytes = Vec::with_capacity(object.len() + api_version.len() + kind.len() + 32);
-    push_object(&mut bytes, object, Some((api_version, kind)));
-    bytes.into()
+/// An encoded object: bytes that others share, and what comes before them.
+#[derive(Clone, Debug, Default)]
+pub struct Encoded {
+    pub head: Bytes,
+    pub rest: Bytes,
 }
 
-/// A list as JSON, made of encoded objects. `kind` is the list's; `item_type` is put into each object, for
-/// kinds whose items carry it (custom resources), as apiVersion and kind.
-pub fn encode_list<'a>(
-    api_version: &str,
-    kind: &str,
-    meta: &ListMeta,
-    item_type: Option<(&str, &str)>,
-    items: impl Iterator<Item = &'a [u8]> + Clone,
-) -> Bytes {
-    let added = item_type.map_or(1, |(api_version, kind)| api_version.len() + kind.len() + 32);
-    let size: usize = items.clone().map(|item| item.len() + added).sum();
-    let mut bytes = Vec::with_capacity(size + 256);
-    bytes.extend_from_slice(b"{\"kind\":");
-    push_text(&mut bytes, kind);
-    bytes.extend_from_slice(b",\"apiVersion\":");
-    push_text(&mut bytes, api_version);
-    bytes.extend_from_slice(b",\"metadata\":");
-    bytes.extend_from_slice(serde_json::json!(meta).to_string().as_bytes());
-    bytes.extend_from_slice(b",\"items\":[");
-    for (index, item) in items.enumerate() {
-        if index > 0 {
-            bytes.push(b',');
-        }
-        push_object(&mut bytes, item, item_type);
+impl From<Bytes> for Encoded {
+    fn from(rest: Bytes) -> Self {
+        Self { head: Bytes::new(), rest }
     }
-    bytes.extend_from_slice(b"]}\n");
-    bytes.into()
 }
 
-/// An event of a watch: `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`, and an encoded object, into which
-/// its type is put if given.
-pub fn event_frame(event: &str, object: &[u8], object_type: Option<(&str, &str)>) -> Bytes {
-    let mut bytes = Vec::with_capacity(object.len() + 128);
-    bytes.extend_from_slice(b"{\"type\":");
-    push_text(&mut bytes, event);
-    bytes.extend_from_slice(b",\"object\":");
-    push_object(&mut bytes, object, object_type);
-    bytes.extend_from_slice(b"}\n");
-    bytes.into()
+impl Encoded {
+    /// An object that lacks its type, with [`type_head`] in front.
+    pub fn typed(head: &Bytes, object: &Bytes) -> Self {
+        Self { head: head.clone(), rest: object.slice(1.min(object.len())..) }
+    }
+
+    pub fn len(&self) -> usize {
+        self.head.len() + self.rest.len()
+    }
+
+    /// In one piece.
+    pub fn join(self) -> Bytes {
+        if self.head.is_empty() { self.rest } else { [&self.head[..], &self.rest].concat().into() }
+    }
+}
+
+/// How an encoded object begins that has its type in front of other fields.
+pub fn type_head(api_version: &str, kind: &str) -> Bytes {
+    format!("{{\"apiVersion\":{},\"kind\":{},", text(api_version), text(kind)).into()
+}
+
+/// How a list begins; its items and [`LIST_TAIL`] follow.
+pub fn list_head(api_version: &str, kind: &str, meta: &ListMeta) -> Vec<u8> {
+    let (kind, api_version, meta) = (text(kind), text(api_version), serde_json::json!(meta));
+    format!("{{\"kind\":{kind},\"apiVersion\":{api_version},\"metadata\":{meta},\"items\":[").into_bytes()
+}
+
+/// How a list, or a table, ends.
+pub const LIST_TAIL: &[u8] = b"]}\n";
+
+/// An event of a watch: `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`, and an encoded object. A large
+/// object stays in pieces, so that it is not copied for every watch.
+pub fn event_frames(event: &str, object: Encoded) -> impl Iterator<Item = Bytes> + use<> {
+    const LARGE: usize = 16 << 10;
+    const TAIL: &[u8] = b"}\n";
+    let head = format!("{{\"type\":{},\"object\":", text(event));
+    let pieces = if object.len() < LARGE {
+        let whole = [head.as_bytes(), &object.head, &object.rest, TAIL].concat();
+        [Bytes::from(whole), Bytes::new(), Bytes::new()]
+    } else {
+        [[head.as_bytes(), &object.head].concat().into(), object.rest, Bytes::from_static(TAIL)]
+    };
+    pieces.into_iter().filter(|piece| !piece.is_empty())
+}
+
+/// Compressing less than this is not worth it.
+pub const WORTH_COMPRESSING: usize = 128 * 1024;
+
+/// Whether a client can read what is compressed.
+pub fn reads_gzip(accept_encoding: Option<&str>) -> bool {
+    accept_encoding.unwrap_or_default().split(',').any(|encoding| encoding.trim() == "gzip")
 }
 
 /// Compresses a body if it is worth it and the client can read it; `None` leaves it as it is.
 pub fn compress(body: &[u8], accept_encoding: Option<&str>) -> Option<Bytes> {
-    const WORTH_IT: usize = 128 * 1024;
-    let readable = accept_encoding.unwrap_or_default().split(',').any(|encoding| encoding.trim() == "gzip");
-    if !readable || body.len() <= WORTH_IT {
+    if !reads_gzip(accept_encoding) || body.len() <= WORTH_COMPRESSING {
         return None;
     }
     let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
@@ -108,22 +124,7 @@ pub fn compress(body: &[u8], accept_encoding: Option<&str>) -> Option<Bytes> {
     encoder.finish().ok().map(Bytes::from)
 }
 
-fn push_object(bytes: &mut Vec<u8>, object: &[u8], object_type: Option<(&str, &str)>) {
-    let object = object.trim_ascii();
-    let (Some((api_version, kind)), Some(fields)) = (object_type, object.strip_prefix(b"{")) else {
-        bytes.extend_from_slice(object);
-        return;
-    };
-    bytes.extend_from_slice(b"{\"apiVersion\":");
-    push_text(bytes, api_version);
-    bytes.extend_from_slice(b",\"kind\":");
-    push_text(bytes, kind);
-    if fields.trim_ascii_start() != b"}" {
-        bytes.push(b',');
-    }
-    bytes.extend_from_slice(fields);
-}
-
-fn push_text(bytes: &mut Vec<u8>, text: &str) {
-    bytes.extend_from_slice(Value::from(text).to_string().as_bytes());
+/// A text as JSON has it.
+fn text(text: &str) -> String {
+    Value::from(text).to_string()
 }

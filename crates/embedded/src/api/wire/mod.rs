@@ -16,7 +16,10 @@ pub use accept::{Encoding, Form, Format, Offers, negotiate, negotiate_watch};
 pub use decode::{
     Decoded, MAX_BODY, MAX_DEPTH, PatchType, body_too_large, decode, decode_custom, decode_json, decode_yaml,
 };
-pub use encode::{ListMeta, compress, encode, encode_list, encode_raw, event_frame, splice_type};
+pub use encode::{
+    Encoded, LIST_TAIL, ListMeta, WORTH_COMPRESSING, compress, encode, encode_raw, event_frames, list_head,
+    reads_gzip, type_head,
+};
 
 #[cfg(test)]
 mod tests;

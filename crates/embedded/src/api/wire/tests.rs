@@ -1,5 +1,6 @@
 use std::io::Read;
 
+use bytes::Bytes;
 use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -181,23 +182,27 @@ fn discovery_comes_at_once_to_whoever_can_read_it() {
 
 #[test]
 fn encoded_objects_are_spliced_and_not_parsed() {
-    let spliced = splice_type(br#"{"metadata":{}}"#, "v1", "Pod");
-    assert_eq!(&spliced[..], br#"{"apiVersion":"v1","kind":"Pod","metadata":{}}"#);
-    assert_eq!(&splice_type(b"{ }", "v1", "Pod")[..], br#"{"apiVersion":"v1","kind":"Pod" }"#);
+    let object = Bytes::from_static(br#"{"metadata":{}}"#);
+    let typed = Encoded::typed(&type_head("v1", "Pod"), &object);
+    assert_eq!(typed.len(), typed.clone().join().len());
+    assert_eq!(&typed.join()[..], br#"{"apiVersion":"v1","kind":"Pod","metadata":{}}"#);
     let meta = ListMeta { resource_version: "7".into(), next: "abc".into(), remaining_item_count: Some(3) };
-    let items: [&[u8]; 2] = [br#"{"a":1}"#, b"{}"];
-    let list = encode_list("v1", "PodList", &meta, None, items.into_iter());
+    let list = [&list_head("v1", "PodList", &meta)[..], br#"{"a":1},{}"#, LIST_TAIL].concat();
     let expected = json!({ "kind": "PodList", "apiVersion": "v1", "items": [{ "a": 1 }, {}],
         "metadata": { "resourceVersion": "7", "continue": "abc", "remainingItemCount": 3 } });
     assert_eq!(serde_json::from_slice::<Value>(&list).expect("a list must be JSON"), expected);
-    let list = encode_list("g/v1", "XList", &ListMeta::default(), Some(("g/v1", "X")), items.into_iter());
-    let list: Value = serde_json::from_slice(&list).expect("a list must be JSON");
-    assert_eq!(list["items"][1], json!({ "apiVersion": "g/v1", "kind": "X" }));
-    let frame = event_frame("ADDED", b"{\"a\":1}\n", Some(("v1", "Pod")));
-    assert_eq!(
-        &frame[..],
-        b"{\"type\":\"ADDED\",\"object\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"a\":1}}\n"
-    );
+}
+
+#[test]
+fn events_are_lines_and_large_objects_are_not_copied() {
+    let small: Vec<Bytes> = event_frames("ADDED", Bytes::from_static(b"{\"a\":1}").into()).collect();
+    assert_eq!(small, [&b"{\"type\":\"ADDED\",\"object\":{\"a\":1}}\n"[..]]);
+    let large = Bytes::from(json!({ "a": "x".repeat(100_000) }).to_string());
+    let typed = Encoded::typed(&type_head("v1", "Pod"), &large);
+    let frames: Vec<Bytes> = event_frames("ADDED", typed).collect();
+    assert_eq!(frames[1].as_ptr(), large[1..].as_ptr());
+    let line: Value = serde_json::from_slice(&frames.concat()).expect("a line must be JSON");
+    assert_eq!((&line["type"], &line["object"]["kind"]), (&json!("ADDED"), &json!("Pod")));
 }
 
 #[test]
