@@ -22,7 +22,7 @@ use super::{
     server::{SMALL_BODY, Server},
     table::{self, TableMaker},
     watch::Frames,
-    wire::{self, Encoded, Encoding, Form, Format, ListMeta},
+    wire::{self, Encoded, Form, Format, ListFrame, ListMeta},
     write::Written,
 };
 use crate::{body, store::Record};
@@ -60,27 +60,16 @@ pub struct Delivery<'a> {
 type Parcel = (Body, bool);
 
 impl Answer {
-    /// The bytes of the objects in it.
-    fn weight(&self) -> usize {
+    /// How many bytes have to be parsed at once to show it in a format. Lists are parsed object by object.
+    pub fn parsed(&self, format: Format) -> usize {
         match self {
-            Self::Object(_, _, Written::Stored(record)) => record.json().len(),
-            Self::List(_, listed) => listed.records.iter().map(|record| record.json().len()).sum(),
+            Self::Object(_, _, Written::Stored(record)) if !format.is_raw() => record.json().len(),
             _ => 0,
         }
     }
 }
 
 impl Rendering {
-    /// Whether objects can be sent as the bytes they are.
-    fn is_raw(&self) -> bool {
-        self.format.encoding == Encoding::Json && !self.format.pretty
-    }
-
-    /// How many bytes of objects have to be parsed at once to show an answer.
-    pub fn parses(&self, answer: &Answer) -> usize {
-        if self.is_raw() { 0 } else { answer.weight() }
-    }
-
     /// The answer as it crosses the wire.
     pub fn response(&self, answer: Answer, delivery: &Delivery<'_>) -> Result<Response<Body>> {
         let now = delivery.server.clock.now();
@@ -88,8 +77,12 @@ impl Rendering {
             Answer::Object(code, resource, written) => {
                 table::check_form(self.format.form, false, &resource.kind)?;
                 let object = self.object(&resource, written, now)?;
-                let pieces = [object.head, object.rest].into_iter().filter(|piece| !piece.is_empty());
-                (code, self.deliver(pieces.map(Ok), delivery)?)
+                if self.format.is_raw() {
+                    let pieces = [object.head, object.rest].into_iter().filter(|piece| !piece.is_empty());
+                    (code, delivery.streamed(pieces.map(Ok))?)
+                } else {
+                    (code, delivery.built(wire::encode_raw(object.join(), self.format)?)?)
+                }
             }
             Answer::List(resource, listed) => {
                 table::check_form(self.format.form, true, &resource.kind)?;
@@ -153,9 +146,13 @@ impl Rendering {
             remaining_item_count: listed.remaining.map(|count| count as u64),
         };
         let records = listed.records.into_iter();
+        let frame = |api_version: &str, kind: &str| {
+            let fields = json!({ "apiVersion": api_version, "kind": kind, "metadata": meta });
+            ListFrame::new(&fields, "items", self.format)
+        };
         match self.format.form {
             Form::Object | Form::Discovery => {
-                let head = wire::list_head(&resource.api_version, &resource.list_kind, &meta);
+                let frame = frame(&resource.api_version, &resource.list_kind)?;
                 // Items of built-in kinds carry no type, those of custom ones do.
                 let item_head =
                     resource.custom().map(|_| wire::type_head(&resource.api_version, &resource.kind));
@@ -166,38 +163,24 @@ impl Rendering {
                         None => item.into(),
                     })
                 });
-                self.deliver(Chunks::new(head, items, wire::LIST_TAIL), delivery)
+                delivery.streamed(Chunks::new(frame, items))
             }
             Form::Table(version) => {
                 let tables = self.tables(version);
-                let head = tables.list_head(&resource.columns(), &meta);
+                let frame = ListFrame::new(&tables.list(&resource.columns(), &meta), "rows", self.format)?;
                 let rows = records.map(move |record| {
                     let object = resource.read(&record);
                     Ok(Bytes::from(tables.row(resource.cells(&object, now), &object).to_string()).into())
                 });
-                self.deliver(Chunks::new(head, rows, wire::LIST_TAIL), delivery)
+                delivery.streamed(Chunks::new(frame, rows))
             }
             Form::Metadata(version) | Form::MetadataList(version) => {
-                let api_version = format!("meta.k8s.io/{version}");
-                let head = wire::list_head(&api_version, "PartialObjectMetadataList", &meta);
+                let frame = frame(&format!("meta.k8s.io/{version}"), "PartialObjectMetadataList")?;
                 let items = records
                     .map(move |record| table::partial_metadata(record.json(), version).map(Encoded::from));
-                self.deliver(Chunks::new(head, items, wire::LIST_TAIL), delivery)
+                delivery.streamed(Chunks::new(frame, items))
             }
         }
-    }
-
-    /// A body of chunks of JSON: made while it is sent, if the format allows.
-    fn deliver(
-        &self,
-        chunks: impl Iterator<Item = Result<Bytes>> + Send + 'static,
-        delivery: &Delivery<'_>,
-    ) -> Result<Parcel> {
-        if self.is_raw() {
-            return delivery.streamed(chunks);
-        }
-        let json = chunks.collect::<Result<Vec<_>>>()?.concat();
-        delivery.built(wire::encode_raw(json.into(), self.format)?)
     }
 
     /// An object in a watch's event. The first event of a table names its columns.

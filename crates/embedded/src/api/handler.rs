@@ -161,7 +161,7 @@ async fn respond(server: &Arc<Server>, head: Parts, body: &mut Body) -> Result<R
     };
     // Who waits for more must not hold any.
     drop(work);
-    let _work = server.work.claim(rendering.parses(&outcome.answer) * GROWTH).await;
+    let _work = server.work.claim(outcome.answer.parsed(format) * GROWTH).await;
     let accept_encoding = call.header(header::ACCEPT_ENCODING);
     let mut response = rendering.response(outcome.answer, &Delivery { server, accept_encoding, inside })?;
     for warning in outcome.warnings {

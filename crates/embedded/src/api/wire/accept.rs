@@ -47,6 +47,11 @@ pub enum Offers {
 }
 
 impl Format {
+    /// Whether objects can be sent as the bytes they are stored as.
+    pub fn is_raw(self) -> bool {
+        self.encoding == Encoding::Json && !self.pretty
+    }
+
     /// The Content-Type of an answer of this format.
     pub fn content_type(self) -> &'static str {
         match (self.encoding, self.form) {

@@ -42,7 +42,7 @@ pub fn encode(value: &Value, format: Format) -> Result<Bytes> {
 
 /// Encodes what is JSON already. It is parsed only if the format is another.
 pub fn encode_raw(json: Bytes, format: Format) -> Result<Bytes> {
-    if format.encoding == Encoding::Json && !format.pretty {
+    if format.is_raw() {
         return Ok(json);
     }
     encode(&serde_json::from_slice(&json).map_err(ApiError::internal)?, format)
@@ -67,7 +67,7 @@ impl Encoded {
         Self { head: head.clone(), rest: object.slice(1.min(object.len())..) }
     }
 
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.head.len() + self.rest.len()
     }
 
@@ -82,14 +82,71 @@ pub fn type_head(api_version: &str, kind: &str) -> Bytes {
     format!("{{\"apiVersion\":{},\"kind\":{},", text(api_version), text(kind)).into()
 }
 
-/// How a list begins; its items and [`LIST_TAIL`] follow.
-pub fn list_head(api_version: &str, kind: &str, meta: &ListMeta) -> Vec<u8> {
-    let (kind, api_version, meta) = (text(kind), text(api_version), serde_json::json!(meta));
-    format!("{{\"kind\":{kind},\"apiVersion\":{api_version},\"metadata\":{meta},\"items\":[").into_bytes()
+/// What stands around the items of a list, so that they can be written one by one.
+#[derive(Clone, Debug)]
+pub struct ListFrame {
+    pub head: Vec<u8>,
+    /// Before the first item.
+    pub first: &'static str,
+    /// Between two items.
+    pub between: &'static str,
+    /// After the last item.
+    pub tail: &'static str,
+    /// After the head, if there are no items.
+    pub empty: &'static str,
+    format: Format,
 }
 
-/// How a list, or a table, ends.
-pub const LIST_TAIL: &[u8] = b"]}\n";
+impl ListFrame {
+    /// The frame of a list with these fields, whose items are called so.
+    pub fn new(fields: &Value, items: &str, format: Format) -> Result<Self> {
+        let whole = encode(fields, format)?;
+        let whole = String::from_utf8_lossy(whole.trim_ascii_end());
+        let open = |end: &str| whole.strip_suffix(end).unwrap_or(&whole).to_owned();
+        let frame = |head: String, first, between, tail, empty| Self {
+            head: head.into_bytes(),
+            first,
+            between,
+            tail,
+            empty,
+            format,
+        };
+        Ok(match format.encoding {
+            Encoding::Json if !format.pretty => {
+                frame(open("}") + &format!(",\"{items}\":["), "", ",", "]}\n", "]}\n")
+            }
+            Encoding::Json => {
+                let head = open("\n}") + &format!(",\n  \"{items}\": [");
+                frame(head, "\n    ", ",\n    ", "\n  ]\n}\n", "]\n}\n")
+            }
+            Encoding::Yaml => frame(format!("{whole}\n{items}:"), "\n", "", "", " []\n"),
+        })
+    }
+
+    /// An item as it stands in this frame.
+    pub fn item(&self, item: Encoded) -> Result<Encoded> {
+        if self.format.is_raw() {
+            return Ok(item);
+        }
+        let lines = encode_raw(item.join(), self.format)?;
+        let lines = String::from_utf8_lossy(&lines);
+        let mut indented = String::with_capacity(lines.len() * 2);
+        for (number, line) in lines.trim_end_matches('\n').split('\n').enumerate() {
+            match (self.format.encoding, number) {
+                (Encoding::Json, 0) => {}
+                (Encoding::Json, _) => indented.push_str("\n    "),
+                (Encoding::Yaml, 0) => indented.push_str("- "),
+                (Encoding::Yaml, _) if line.is_empty() => {}
+                (Encoding::Yaml, _) => indented.push_str("  "),
+            }
+            indented.push_str(line);
+            if self.format.encoding == Encoding::Yaml {
+                indented.push('\n');
+            }
+        }
+        Ok(Bytes::from(indented).into())
+    }
+}
 
 /// An event of a watch: `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`, and an encoded object. A large
 /// object stays in pieces, so that it is not copied for every watch.
@@ -97,7 +154,7 @@ pub fn event_frames(event: &str, object: Encoded) -> impl Iterator<Item = Bytes>
     const LARGE: usize = 16 << 10;
     const TAIL: &[u8] = b"}\n";
     let head = format!("{{\"type\":{},\"object\":", text(event));
-    let pieces = if object.len() < LARGE {
+    let pieces = if object.size() < LARGE {
         let whole = [head.as_bytes(), &object.head, &object.rest, TAIL].concat();
         [Bytes::from(whole), Bytes::new(), Bytes::new()]
     } else {

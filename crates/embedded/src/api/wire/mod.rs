@@ -17,8 +17,8 @@ pub use decode::{
     Decoded, MAX_BODY, MAX_DEPTH, PatchType, body_too_large, decode, decode_custom, decode_json, decode_yaml,
 };
 pub use encode::{
-    Encoded, LIST_TAIL, ListMeta, WORTH_COMPRESSING, compress, encode, encode_raw, event_frames, list_head,
-    reads_gzip, type_head,
+    Encoded, ListFrame, ListMeta, WORTH_COMPRESSING, compress, encode, encode_raw, event_frames, reads_gzip,
+    type_head,
 };
 
 #[cfg(test)]

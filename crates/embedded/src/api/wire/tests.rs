@@ -184,13 +184,11 @@ fn discovery_comes_at_once_to_whoever_can_read_it() {
 fn encoded_objects_are_spliced_and_not_parsed() {
     let object = Bytes::from_static(br#"{"metadata":{}}"#);
     let typed = Encoded::typed(&type_head("v1", "Pod"), &object);
-    assert_eq!(typed.len(), typed.clone().join().len());
+    assert_eq!(typed.size(), typed.clone().join().len());
     assert_eq!(&typed.join()[..], br#"{"apiVersion":"v1","kind":"Pod","metadata":{}}"#);
     let meta = ListMeta { resource_version: "7".into(), next: "abc".into(), remaining_item_count: Some(3) };
-    let list = [&list_head("v1", "PodList", &meta)[..], br#"{"a":1},{}"#, LIST_TAIL].concat();
-    let expected = json!({ "kind": "PodList", "apiVersion": "v1", "items": [{ "a": 1 }, {}],
-        "metadata": { "resourceVersion": "7", "continue": "abc", "remainingItemCount": 3 } });
-    assert_eq!(serde_json::from_slice::<Value>(&list).expect("a list must be JSON"), expected);
+    let expected = json!({ "resourceVersion": "7", "continue": "abc", "remainingItemCount": 3 });
+    assert_eq!(json!(meta), expected);
 }
 
 #[test]
