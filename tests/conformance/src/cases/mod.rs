@@ -21,6 +21,7 @@ mod ownership;
 mod patch;
 mod pods;
 mod request_options;
+mod runtime;
 mod update;
 mod watch;
 mod workloads;
@@ -49,6 +50,7 @@ pub fn all() -> Vec<Case> {
         jobs::cases(),
         network::cases(),
         disruption::cases(),
+        runtime::cases(),
         node::cases(),
         manifests::cases(),
     ]
