@@ -38,7 +38,8 @@ impl Anneal {
         let folder = TempFolder::new()?;
         let kubeconfig = folder.path().join("kubeconfig");
         let mut command = tethered(program);
-        command.arg("up").args(["--kube-listen", "127.0.0.1:0", "--kubeconfig-out"]).arg(&kubeconfig);
+        command.arg("up").args(["--listen", "127.0.0.1:0", "--kube-listen", "127.0.0.1:0"]);
+        command.arg("--kubeconfig-out").arg(&kubeconfig);
         match data {
             Data::Ephemeral => command.arg("--ephemeral"),
             Data::Durable(folder) => command.arg("--data-dir").arg(folder),
