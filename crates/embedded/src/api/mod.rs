@@ -34,6 +34,7 @@ pub mod openapi;
 pub mod options;
 pub mod patch;
 mod path;
+mod quantity;
 mod resource;
 mod reviews;
 mod scale;

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 
 use super::{
     forms::{each, text},
-    quantity::Quantity,
     workload,
 };
 use crate::api::{
     behaviour::{AGE, Behaviour, Column, NAME, Part, column},
     fault::{Faults, Path},
-    object, valid,
+    object,
+    quantity::Quantity,
+    valid,
 };
 
 mod metric;

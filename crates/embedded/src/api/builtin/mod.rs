@@ -26,7 +26,6 @@ mod persistent_volume_claim;
 pub mod pod;
 mod pod_disruption_budget;
 pub(crate) mod pod_spec;
-pub(crate) mod quantity;
 mod rbac;
 #[cfg(test)]
 mod recorded;

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::{
     forms::{each, required_one_of, text},
     pod_spec::TAINT_EFFECTS,
-    quantity::{self, Quantity},
 };
 use crate::api::{
     behaviour::{AGE, Behaviour, Column, NAME, Part, column, wide},
     fault::{Faults, Path},
     object::{age, child, default, is_empty, items, keep_other_part, keep_spec, name},
+    quantity::{self, Quantity},
     valid,
 };
 

@@ -3,14 +3,12 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{
-    forms::{form, required, text},
-    quantity::{self, Quantity},
-};
+use super::forms::{form, required, text};
 use crate::api::{
     behaviour::{AGE, Behaviour, Column, NAME, Part, column, wide},
     fault::{Faults, Path},
     object::{self, age, default, fill, is_empty, items, keep_other_part, keep_spec, name},
+    quantity::{self, Quantity},
     valid,
 };
 

@@ -11,12 +11,12 @@ use serde_json::{Map, Value, json};
 use super::{
     forms::{each, text},
     pod_spec,
-    quantity::{Quantity, quantities},
 };
 use crate::api::{
     behaviour::{AGE, Behaviour, Column, NAME, Part, column, wide},
     fault::{Faults, Path},
     object::{self, child, default, fill, is_empty, items, keep_other_part, keep_spec, name, restore},
+    quantity::{Quantity, quantities},
     valid,
 };
 

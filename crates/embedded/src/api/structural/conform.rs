@@ -8,7 +8,8 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{place::Place, pointers::keeps_zero, quantity::Quantity};
+use super::{place::Place, pointers::keeps_zero};
+use crate::api::quantity::Quantity;
 use crate::schema::{Schema, Type, builtin_tree};
 
 /// Makes a value what its schema says. Returns the unknown fields that were dropped, as paths.
@@ -210,7 +211,7 @@ fn quantity(value: &mut Value) -> Result<(), String> {
         Value::String(text) => text.trim().to_owned(),
         other => other.to_string(),
     };
-    *value = Quantity::parse(&text)?.canonical().into();
+    *value = Quantity::parse(&text)?.to_string().into();
     Ok(())
 }
 

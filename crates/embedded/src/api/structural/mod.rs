@@ -14,7 +14,6 @@ mod lists;
 mod place;
 mod pointers;
 mod prune;
-pub mod quantity;
 mod uri;
 mod validate;
 

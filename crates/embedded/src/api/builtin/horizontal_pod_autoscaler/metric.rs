@@ -4,12 +4,13 @@ use serde_json::{Value, json};
 
 use super::super::{
     forms::{each, required, text},
-    quantity::Quantity,
     workload,
 };
 use crate::api::{
     fault::{Faults, Path},
-    object, valid,
+    object,
+    quantity::Quantity,
+    valid,
 };
 
 /// Types of metrics and the fields that describe them.

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::api::{
-    builtin::{persistent_volume_claim, quantity},
+    builtin::persistent_volume_claim,
     object::{child, default, fill, is_empty},
+    quantity,
 };
 
 /// Volume sources with fields that have a plain default.

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::api::{
-    builtin::quantity::{Quantity, quantities},
     fault::{Faults, Path},
+    quantity::{Quantity, quantities},
     valid,
 };
 

@@ -8,9 +8,9 @@ use crate::api::{
     builtin::{
         forms::{each, file_mode, file_path, no_backsteps, required, required_form, text},
         persistent_volume_claim,
-        quantity::Quantity,
     },
     fault::{Faults, Path},
+    quantity::Quantity,
     valid,
 };
 

@@ -5,12 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::api::{
-    builtin::{
-        forms::{each, text},
-        quantity::Quantity,
-    },
+    builtin::forms::{each, text},
     fault::Path,
     object::is_empty,
+    quantity::Quantity,
 };
 
 /// Volume sources that are gone, and since when.

@@ -7,12 +7,14 @@ use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
 use serde_json::{Map, Value};
 
 use super::{
-    super::quantity::Quantity,
     escape,
     kind::Role,
     meter::{Failure, Meter, Outcome},
 };
-use crate::schema::{ListType, Schema, Type};
+use crate::{
+    api::quantity::Quantity,
+    schema::{ListType, Schema, Type},
+};
 
 /// A value.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::{cmp::Ordering, net::IpAddr};
 
 use super::{
     super::{
-        super::{quantity::Quantity as Amount, uri},
+        super::uri,
         kind::Kind,
         meter::{Failure, Outcome},
         value::{Text as Txt, Val},
@@ -13,6 +13,7 @@ use super::{
     Param::{Cidr, Int, Ip, Quantity, Text, Url},
     bool_kind, global, int_kind, member, one, walk,
 };
+use crate::api::quantity::Quantity as Amount;
 
 fn quantity_kind<'s>(_: &[Kind<'s>]) -> Kind<'s> {
     Kind::Quantity

@@ -1,6 +1,11 @@
 //! Kubernetes' quantities, such as `100m` and `1.5Gi`: reading, comparing and their one canonical form.
+//!
+//! Amounts are kept in billionths, the finest step that Kubernetes knows; what is finer is rounded up, so that who
+//! asks for a little gets a little. Anything too large for that is taken for the largest whole number.
 
 use std::cmp::Ordering;
+
+use serde_json::{Map, Value};
 
 /// An amount in nano units, the smallest there is.
 #[derive(Clone, Copy, Debug, Eq)]
@@ -34,6 +39,17 @@ const DECIMAL: [(&str, i32); 10] =
 const BINARY: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
 impl Quantity {
+    pub const ZERO: Self = Self { nanos: 0, format: Format::Decimal };
+
+    /// Reads a text or a number; `None` if it is no quantity.
+    pub fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Self::parse(text.trim()).ok(),
+            Value::Number(number) => Self::parse(&number.to_string()).ok(),
+            _ => None,
+        }
+    }
+
     /// Reads a quantity; what is wrong with it is told in Kubernetes' words.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let (negative, rest) = match text.as_bytes().first() {
@@ -57,6 +73,26 @@ impl Quantity {
         self.nanos
     }
 
+    pub fn is_negative(self) -> bool {
+        self.nanos < 0
+    }
+
+    pub fn is_zero(self) -> bool {
+        self.nanos == 0
+    }
+
+    /// Whether it has no fraction.
+    pub fn is_whole(self) -> bool {
+        self.nanos % NANOS == 0
+    }
+
+    /// Rounded up to thousandths, as resources are.
+    fn in_thousandths(self) -> Self {
+        const THOUSANDTH: i128 = NANOS / 1000;
+        let over = self.nanos.rem_euclid(THOUSANDTH);
+        Self { nanos: if over == 0 { self.nanos } else { self.nanos + THOUSANDTH - over }, ..self }
+    }
+
     /// The amount if it is a whole number that fits.
     pub fn as_integer(self) -> Option<i64> {
         (self.nanos % NANOS == 0).then(|| i64::try_from(self.nanos / NANOS).ok()).flatten()
@@ -75,18 +111,20 @@ impl Quantity {
     pub fn of_integer(units: i64) -> Self {
         Self { nanos: i128::from(units) * NANOS, format: Format::Decimal }
     }
+}
 
-    /// The canonical form: no fraction, and the largest suffix that loses nothing.
-    pub fn canonical(self) -> String {
+/// The canonical form: no fraction, and the largest suffix that loses nothing.
+impl std::fmt::Display for Quantity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.nanos == 0 {
-            return "0".to_owned();
+            return f.write_str("0");
         }
         let units = self.nanos / NANOS;
-        if self.format == Format::Binary && self.nanos % NANOS == 0 && units.abs() >= 1024 {
+        if self.format == Format::Binary && self.is_whole() && units.abs() >= 1024 {
             let fits = |(_, bits): &&(&str, u32)| units % (1i128 << bits) == 0;
             return match BINARY.iter().rev().find(fits) {
-                Some((suffix, bits)) => format!("{}{suffix}", units / (1i128 << bits)),
-                None => units.to_string(),
+                Some((suffix, bits)) => write!(f, "{}{suffix}", units / (1i128 << bits)),
+                None => write!(f, "{units}"),
             };
         }
         let (mut mantissa, mut exponent) = (self.nanos, -9);
@@ -94,11 +132,11 @@ impl Quantity {
             (mantissa, exponent) = (mantissa / 1000, exponent + 3);
         }
         match (self.format, exponent) {
-            (Format::Exponent, 0) => mantissa.to_string(),
-            (Format::Exponent, exponent) => format!("{mantissa}e{exponent}"),
+            (Format::Exponent, 0) => write!(f, "{mantissa}"),
+            (Format::Exponent, exponent) => write!(f, "{mantissa}e{exponent}"),
             (_, exponent) => {
                 let suffix = DECIMAL.iter().find(|(_, power)| *power == exponent).map_or("", |(s, _)| s);
-                format!("{mantissa}{suffix}")
+                write!(f, "{mantissa}{suffix}")
             }
         }
     }
@@ -166,12 +204,31 @@ fn nanos(whole: &str, fraction: &str, scale: Scale) -> i128 {
     amount.saturating_add(i128::from(rest)).min(MAX)
 }
 
+/// Writes the quantities of a map (`requests`, `limits`, `capacity`) in their canonical form, in thousandths at
+/// the finest. What is no quantity stays for validation to refuse.
+pub fn normalize(quantities: &mut Value) {
+    let Some(quantities) = quantities.as_object_mut() else { return };
+    for value in quantities.values_mut() {
+        if let Some(quantity) = Quantity::of(value) {
+            *value = quantity.in_thousandths().to_string().into();
+        }
+    }
+}
+
+/// The quantities of a map by name; what is no quantity is left out.
+pub fn quantities(map: &Value) -> impl Iterator<Item = (&str, Quantity)> {
+    let entries = map.as_object().into_iter().flat_map(Map::iter);
+    entries.filter_map(|(name, value)| Some((name.as_str(), Quantity::of(value)?)))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Quantity;
+    use serde_json::json;
+
+    use super::{Quantity, normalize};
 
     fn canonical(text: &str) -> String {
-        Quantity::parse(text).expect("a quantity").canonical()
+        Quantity::parse(text).expect("a quantity").to_string()
     }
 
     #[test]
@@ -206,14 +263,61 @@ mod tests {
 
     #[test]
     fn malformed_quantities_are_refused() {
-        for text in ["", "-", ".", "a", "1.2.3", "1KiB", "1 Gi", "Gi", "1e", "1ki", "--1", "1e99999999999"] {
+        for text in [
+            "",
+            "-",
+            ".",
+            "a",
+            "1.2.3",
+            "1KiB",
+            "1 Gi",
+            "Gi",
+            "1e",
+            "1ki",
+            "--1",
+            "1e99999999999",
+            "0x10",
+            "1K",
+        ] {
             assert!(Quantity::parse(text).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn amounts_compare_across_suffixes() {
-        let of = |text| Quantity::parse(text).expect("a quantity");
+    fn writes_what_the_real_server_writes() {
+        for (given, written) in [
+            (json!("1000m"), "1"),
+            (json!("0.1"), "100m"),
+            (json!(1.5), "1500m"),
+            (json!(1500), "1500"),
+            (json!("100000"), "100k"),
+            (json!("1024Mi"), "1Gi"),
+            (json!("1.5Gi"), "1536Mi"),
+            (json!("512"), "512"),
+            (json!("100Ki"), "100Ki"),
+            (json!("0.5Ki"), "512"),
+            (json!("0.0001"), "1m"),
+            (json!("1e3"), "1e3"),
+            (json!("12E6"), "12e6"),
+            (json!("0Gi"), "0"),
+            (json!("-5m"), "-5m"),
+            (json!(".5"), "500m"),
+        ] {
+            let mut map = json!({ "a": given });
+            normalize(&mut map);
+            assert_eq!(map["a"], written, "{given}");
+        }
+    }
+
+    #[test]
+    fn compares_across_units_and_survives_the_absurd() {
+        let of = |text: &str| Quantity::of(&json!(text)).expect("a quantity");
+        assert_eq!(of("1Gi"), of("1073741824"));
         assert!(of("1500Mi") < of("2Gi") && of("1") == of("1000m") && of("1G") < of("1Gi"));
+        assert!(of("1001m") > of("1") && of("-1") < of("0"));
+        assert_eq!(of(&"9".repeat(100_000)), of("9223372036854775807"));
+        assert_eq!(of("1e999999"), of("9223372036854775807"));
+        assert_eq!(of("1e-999999"), of("1n"));
+        assert_eq!(of("9999999999Ei"), of("9223372036854775807"));
     }
 }
