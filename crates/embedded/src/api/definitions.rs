@@ -147,7 +147,9 @@ impl Keeper {
             // Whoever changed it meanwhile causes another look.
             if object::meta(live, "resourceVersion") == object::meta(definition, "resourceVersion") {
                 new["status"] = definition["status"].clone();
-                set_finalizer(&mut new, !cleared, going);
+                if cleared {
+                    set_finalizer(&mut new, false);
+                }
             }
             Ok(new)
         };
@@ -193,12 +195,12 @@ impl Keeper {
     }
 }
 
-/// Puts the finalizer on a definition, or takes it off. None can be put on one that is going.
-fn set_finalizer(definition: &mut Value, wanted: bool, going: bool) {
-    let has = metadata::finalizers(definition).iter().any(|finalizer| finalizer == FINALIZER);
-    if has == wanted || (wanted && going) {
-        return;
-    }
+/// Holds a definition that is being deleted until its objects are gone.
+pub fn hold(definition: &mut Value) {
+    set_finalizer(definition, true);
+}
+
+fn set_finalizer(definition: &mut Value, wanted: bool) {
     let mut finalizers: Vec<Value> = metadata::finalizers(definition).to_vec();
     finalizers.retain(|finalizer| finalizer != FINALIZER);
     if wanted {

@@ -70,6 +70,9 @@ fn terminated(write: &Write<'_>, live: &Value, options: &DeleteOptions) -> Optio
     metadata::set_propagation(&mut new, orphan, foreground);
     let asked = options.grace_period_seconds;
     let grace = if resource.is_pod() { pod::grace_period(live, asked) } else { 0 };
+    if !metadata::is_terminating(live) {
+        resource.hold(&mut new);
+    }
     let held = resource.is_held(&new);
     let before = live["metadata"]["deletionGracePeriodSeconds"].as_i64();
     match before.filter(|_| metadata::is_terminating(live)) {

@@ -50,6 +50,23 @@ pub fn fill(object: &mut Value, field: &str, value: impl Into<Value>) {
     }
 }
 
+/// Writes numbers as Go does, which has no `1.0` in JSON: a client may read what is whole into an integer.
+pub fn settle_numbers(value: &mut Value) {
+    /// Up to here every whole number is written with all its digits, and fits.
+    const LARGEST: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().unwrap_or_default();
+            if float.fract() == 0.0 && float.abs() <= LARGEST {
+                *value = (float as i64).into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(settle_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(settle_numbers),
+        _ => {}
+    }
+}
+
 /// Whether a value is one that Kubernetes would leave out: null, false, zero, an empty text, list or map.
 pub fn is_empty(value: &Value) -> bool {
     match value {

@@ -15,6 +15,7 @@ use super::{
     behaviour::{Behaviour, Names, Part},
     builtin::{BUILTINS, Builtin, event, horizontal_pod_autoscaler},
     crd::{CustomKind, CustomVersion},
+    definitions,
     discovery::api_version,
     error::About,
     fault::Faults,
@@ -275,6 +276,8 @@ impl Resource {
         if let (Some(owners), Some(metadata)) = (owners, metadata::of(object)) {
             metadata.insert("managedFields".to_owned(), owners);
         }
+        // Where a whole number was needed and `1.0` is none, that has been told.
+        object::settle_numbers(object);
         unknown
     }
 
@@ -392,6 +395,13 @@ impl Resource {
     /// Whether an object that is being deleted has nothing left to wait for.
     pub fn may_go(&self, object: &Value) -> bool {
         metadata::may_go(object) && !self.is_held(object)
+    }
+
+    /// Holds an object that is about to be deleted, where somebody has to clear up before it goes.
+    pub fn hold(&self, object: &mut Value) {
+        if &*self.collection == definitions::COLLECTION {
+            definitions::hold(object);
+        }
     }
 
     /// Says in the status that an object is being deleted, where kinds do.

@@ -226,6 +226,7 @@ async fn apply(
             call.path.namespace, resource.api_version, resource.kind
         )));
     }
+    object::settle_numbers(&mut applied);
     let duplicates = decoder_words(&[], &decoded.duplicates);
     let warnings = match write.validation {
         FieldValidation::Strict if !duplicates.is_empty() => {

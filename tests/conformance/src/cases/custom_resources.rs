@@ -31,6 +31,7 @@ pub(super) fn cases() -> Vec<Case> {
             deleting_a_definition_deletes_its_objects,
             a_finalizer_holds_up_the_definitions_end,
             wrong_types_name_their_fields,
+            whole_numbers_are_written_without_a_fraction,
             each_bound_is_enforced_and_inclusive,
             all_faults_are_named_at_once,
             any_of_one_of_and_not_are_checked,

@@ -19,6 +19,7 @@ pub(super) async fn a_definition_is_accepted_then_established(cx: Cx) -> Result<
     let names = json!({ "kind": "Thing", "listKind": "ThingList", "plural": "things", "singular": "thing" });
     ensure!(made["status"]["acceptedNames"] == names && made["spec"]["names"] == names, "{made}");
     ensure!(made["spec"]["conversion"] == json!({ "strategy": "None" }), "{made}");
+    ensure!(made["metadata"]["finalizers"].is_null(), "held before it is deleted: {made}");
     Ok(())
 }
 

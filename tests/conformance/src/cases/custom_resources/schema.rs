@@ -39,6 +39,24 @@ pub(super) async fn wrong_types_name_their_fields(cx: Cx) -> Result<()> {
     Ok(())
 }
 
+pub(super) async fn whole_numbers_are_written_without_a_fraction(cx: Cx) -> Result<()> {
+    let schema = of_spec(json!({
+        "integer": { "type": "integer" },
+        "number": { "type": "number" },
+        "free": { "type": "object", "x-kubernetes-preserve-unknown-fields": true }
+    }));
+    let things = cx.objects(&cx.install_crd("Thing", schema, json!({})).await?);
+    let with_fractions = json!({ "integer": 5.0, "number": 2.0, "free": { "list": [1.0, 1.5, -3.0] } });
+    let whole = json!({ "integer": 5, "number": 2, "free": { "list": [1, 1.5, -3] } });
+    let made = things.create(object("a", with_fractions.clone())).await?.is(201)?;
+    ensure!(things.get("a").await?.ok()?["spec"] == whole, "{made}");
+    // And so they are nothing that managers disagree about.
+    things.apply("b", "one", object("b", whole.clone())).await?.is(201)?;
+    let applied = things.apply("b", "two", object("b", with_fractions)).await?.ok()?;
+    ensure!(applied["spec"] == whole, "{applied}");
+    Ok(())
+}
+
 fn bounded() -> Value {
     let mut schema = of_spec(json!({
         "must": { "type": "string" },
