@@ -22,6 +22,9 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::{drive::Target, step::Step, subjects::Subject};
 
+/// How many sequences are run between two lines that tell how far it is.
+const PROGRESS_EVERY: u64 = 1000;
+
 /// A sequence mostly waits for a server, so several run at once. Each has an object of its own.
 const CONCURRENT_SEQUENCES: usize = 6;
 
@@ -85,6 +88,10 @@ async fn run(
     let one = async |seed: u64| -> Result<Option<Difference>> {
         let subject = &subjects[usize::try_from(seed)? % subjects.len()];
         let found = sequence(seed, subject).await?;
+        let done = seed + 1 - plan.seeds.start;
+        if done.is_multiple_of(PROGRESS_EVERY) {
+            println!("soak: {done} of {} sequences", plan.seeds.end - plan.seeds.start);
+        }
         Ok(found.map(|(steps, found)| Difference { seed, kind: subject.kind, steps, found }))
     };
     let all = stream::iter(plan.seeds.clone()).map(one).buffered(CONCURRENT_SEQUENCES);
