@@ -206,6 +206,9 @@ fn is_struct(definition: &str, field: &str) -> bool {
     }
 }
 
+/// The one key of a built-in list that may be left out and has a zero default (pods' `imagePullSecrets`).
+const LOCAL_REFERENCE: &str = "io.k8s.api.core.v1.LocalObjectReference";
+
 impl Items<'_> {
     /// The list is taken as a whole.
     pub fn atomic(&self) -> bool {
@@ -267,7 +270,10 @@ impl Items<'_> {
         if property.default.is_some() {
             return property.default.clone();
         }
-        let zero = schema.name.is_some() && schema.required.iter().any(|field| field == key);
+        let zero = schema
+            .name
+            .as_deref()
+            .is_some_and(|name| name == LOCAL_REFERENCE || schema.required.iter().any(|field| field == key));
         match property.kind {
             Type::String if zero => Some(Value::from("")),
             Type::Integer if zero => Some(Value::from(0)),

@@ -382,3 +382,15 @@ fn kubectl_takes_over_what_it_applied_from_the_client_side() {
     both["data"]["y"] = "2".into();
     assert_eq!(conflicts(story.apply("kubectl", both)), [".data.y"]);
 }
+
+#[test]
+fn a_reference_without_a_name_is_told_by_its_empty_name() {
+    let mut story = Story::of(builtin("Pod"));
+    story.update("writer", |new| {
+        *new = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a" }, "spec": { "imagePullSecrets": [{}] }
+        });
+    });
+    let secrets = story.owned("writer", "Update")["f:spec"]["f:imagePullSecrets"].clone();
+    assert_eq!(secrets, json!({ ".": {}, "k:{\"name\":\"\"}": {} }));
+}
