@@ -50,13 +50,17 @@ impl JsonPath {
     /// Reads a path; a pair of braces around it changes nothing. What is wrong is told in a few words.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
-        let mut rest = text.strip_prefix('$').unwrap_or(text);
+        Self::read(text.strip_prefix('$').unwrap_or(text), filter_step)
+    }
+
+    /// Reads steps; what stands between `[?(` and `)]` is for `filter`.
+    fn read(mut rest: &str, filter: ReadFilter) -> Result<Self, String> {
         let mut steps = Vec::new();
         while !rest.is_empty() && rest != "." {
             if steps.len() == MAX_STEPS {
                 return Err(format!("a path may not have more than {MAX_STEPS} steps"));
             }
-            let (step, after) = step(rest)?;
+            let (step, after) = step(rest, filter)?;
             steps.push(step);
             rest = after;
         }
@@ -92,13 +96,15 @@ impl JsonPath {
     }
 }
 
-fn step(text: &str) -> Result<(Step, &str), String> {
+type ReadFilter = fn(&str) -> Result<Step, String>;
+
+fn step(text: &str, filter: ReadFilter) -> Result<(Step, &str), String> {
     match text.as_bytes().first() {
         Some(b'[') => {
             let end = end_of_brackets(text).ok_or_else(|| "unterminated array".to_owned())?;
-            Ok((bracket(text[1..end].trim())?, &text[end + 1..]))
+            Ok((bracket(text[1..end].trim(), filter)?, &text[end + 1..]))
         }
-        Some(b'.') if text[1..].starts_with('[') => step(&text[1..]),
+        Some(b'.') if text[1..].starts_with('[') => step(&text[1..], filter),
         Some(b'.') if text[1..].starts_with('.') => Err("recursive descent is not supported".to_owned()),
         Some(b'.') => field(&text[1..]),
         _ => field(text),
@@ -152,13 +158,13 @@ fn end_of_brackets(text: &str) -> Option<usize> {
     None
 }
 
-fn bracket(inner: &str) -> Result<Step, String> {
+fn bracket(inner: &str, filter: ReadFilter) -> Result<Step, String> {
     let invalid = || format!("invalid array index {inner}");
     if inner == "*" {
         return Ok(Step::All);
     }
-    if let Some(filter) = inner.strip_prefix("?(").and_then(|text| text.strip_suffix(')')) {
-        return filter_step(filter.trim());
+    if let Some(text) = inner.strip_prefix("?(").and_then(|text| text.strip_suffix(')')) {
+        return filter(text.trim());
     }
     if let Some(name) = quoted(inner) {
         return Ok(Step::Field(name));
@@ -207,7 +213,8 @@ fn filter_step(filter: &str) -> Result<Step, String> {
 
 fn filter_path(text: &str) -> Result<Vec<String>, String> {
     let rest = text.strip_prefix('@').ok_or_else(|| format!("a filter must begin with @: {text}"))?;
-    let path = JsonPath::parse(rest)?;
+    // A filter inside of a filter is refused unread: there could be one in each other for as long as the path is.
+    let path = JsonPath::read(rest, |_| Err("a filter inside of a filter is not supported".to_owned()))?;
     let fields = path.fields().ok_or_else(|| format!("a filter compares a field: {text}"))?;
     Ok(fields.into_iter().map(str::to_owned).collect())
 }
@@ -315,5 +322,11 @@ mod tests {
             assert!(JsonPath::parse(path).is_err(), "{path}");
         }
         assert!(JsonPath::parse(&".a".repeat(100)).is_err());
+    }
+
+    #[test]
+    fn filters_inside_each_other_cost_no_stack() {
+        let deep = format!(".a{}@{}", "[?(@".repeat(100_000), ")]".repeat(100_000));
+        assert_eq!(JsonPath::parse(&deep), Err("a filter inside of a filter is not supported".to_owned()));
     }
 }
