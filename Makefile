@@ -1,6 +1,6 @@
 # Every task of the repository. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-kube kube kube-up soak bench fmt lint generate verify
+.PHONY: help run test test-kube kube kube-up soak fuzz bench fmt lint generate verify
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,13 @@ kube-up: ## Run a Kubernetes control plane until Ctrl-C and print its kubeconfig
 soak: kube ## Send 10,000 random sequences of writes to a real API server and to ours; crash the store at length
 	cargo run --locked --package anneal-soak -- diff --runs 10000
 	ANNEAL_SOAK=1 cargo test --locked --package anneal-embedded store
+
+# How long each fuzz target runs, and which: all of them unless named.
+FUZZ_SECONDS ?= 600
+FUZZ_TARGETS ?=
+
+fuzz: ## Throw random bytes at every parser of the embedded API (FUZZ_SECONDS, FUZZ_TARGETS)
+	cargo xtask fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 bench: kube ## Measure speed, CPU and memory beside a real API server
 	cargo build --locked --release --package anneal --package anneal-bench

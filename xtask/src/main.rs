@@ -4,6 +4,7 @@ mod crds;
 mod defaults;
 mod deny;
 mod file;
+mod fuzz;
 mod protobuf;
 mod schema;
 
@@ -44,6 +45,14 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Run the fuzz targets and sum up what they found.
+    Fuzz {
+        /// How long each target runs.
+        #[arg(long, default_value_t = 600)]
+        seconds: u32,
+        /// The targets to run; all of them if none is named.
+        targets: Vec<String>,
+    },
     /// Refuse dependencies that are banned or under a licence that we cannot take.
     Deny,
 }
@@ -54,6 +63,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Schema { check } => schema::bundle(check),
         Chore::Defaults { check } => defaults::record(check),
         Chore::Protobuf { check } => protobuf::table(check),
+        Chore::Fuzz { seconds, targets } => fuzz::run(seconds, &targets),
         Chore::Deny => deny::check(),
     }
 }

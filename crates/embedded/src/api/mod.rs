@@ -25,6 +25,8 @@ pub mod error;
 mod eviction;
 pub mod fault;
 pub mod fields;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod handler;
 pub mod json_path;
 mod list;

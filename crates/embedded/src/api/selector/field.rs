@@ -1,5 +1,8 @@
 //! Field selectors.
 
+#[cfg(fuzzing)]
+mod shown;
+
 use crate::api::error::{ApiError, Result};
 
 /// Conditions on fields, all of which must hold.

@@ -1,5 +1,8 @@
 //! Label selectors.
 
+#[cfg(fuzzing)]
+mod shown;
+
 use std::{collections::BTreeMap, iter::Peekable, str::FromStr};
 
 use serde_json::Value;
