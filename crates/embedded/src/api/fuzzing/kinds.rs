@@ -44,7 +44,6 @@ pub(super) fn created(resource: &Resource, mut new: Value, refresh: bool) -> Opt
     metadata::create(&mut new, "uid".to_owned(), NOW, resource.has_generation()).ok()?;
     let sent = new.clone();
     resource.default(&mut new);
-    settled(&new, "defaulting", |object| resource.default(object));
     resource.prepare_create(&mut new, &sent);
     let mut faults = Faults::default();
     if resource.kind == "Service" && resource.custom().is_none() {
@@ -58,8 +57,11 @@ pub(super) fn created(resource: &Resource, mut new: Value, refresh: bool) -> Opt
     if !faults.is_empty() {
         return None;
     }
-    settled(&new, "reading what is stored", |object| assert_eq!(resource.conform(object), Ok(Vec::new())));
-    settled(&new, "defaulting what is stored", |object| resource.default(object));
+    settled(&new, "defaulting again", |object| resource.default(object));
+    settled(&new, "reading what is stored", |object| {
+        assert_eq!(resource.conform(object), Ok(Vec::new()));
+        resource.default(object);
+    });
     if refresh {
         settled(&new, "an update that changes nothing", |object| {
             let mut faults = Faults::default();
