@@ -101,7 +101,8 @@ impl Apply<'_> {
             }
             None => FieldSet::default(),
         };
-        let owned = managers.0.iter().fold(mine.fields.clone(), |all, entry| all.union(&entry.fields));
+        let others = managers.0.iter().map(|entry| &entry.fields);
+        let owned = FieldSet::union_of(others.chain([&mine.fields]));
         let (new, emptied) = self.prune(merged, &last, &owned);
         let mut change = compare(self.place, self.live, &new).map_err(unmergeable)?;
         change.removed.remove_all(&emptied);

@@ -1,6 +1,6 @@
 //! What changed between two versions of an object, as sets of fields.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -135,13 +135,10 @@ fn visit_fields(
         delta.descend(|| Element::field(name), below);
         Ok::<_, String>(())
     };
-    for (name, before) in old.into_iter().flatten() {
-        visit(name, Some(before), new.and_then(|new| new.get(name)))?;
-    }
-    for (name, after) in new.into_iter().flatten() {
-        if old.is_none_or(|old| !old.contains_key(name)) {
-            visit(name, None, Some(after))?;
-        }
+    // In the order of the names, which is that of the sets.
+    let names: BTreeSet<&String> = [old, new].into_iter().flatten().flat_map(Map::keys).collect();
+    for name in names {
+        visit(name, old.and_then(|old| old.get(name)), new.and_then(|new| new.get(name)))?;
     }
     Ok(())
 }

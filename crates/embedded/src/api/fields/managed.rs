@@ -1,5 +1,7 @@
 //! `metadata.managedFields`: who owns what, read from an object and written back in order.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -39,12 +41,15 @@ impl Entry {
         }
     }
 
-    /// Whether two entries are of one owner. An applier is the same in every version.
+    /// What tells owners apart. An applier is the same in every version.
+    fn owner(&self) -> (&str, Operation, &str, &str) {
+        let version = if self.operation == Operation::Apply { "" } else { &self.api_version };
+        (&self.manager, self.operation, &self.subresource, version)
+    }
+
+    /// Whether two entries are of one owner.
     pub fn is_same_owner(&self, other: &Self) -> bool {
-        self.manager == other.manager
-            && self.operation == other.operation
-            && self.subresource == other.subresource
-            && (self.operation == Operation::Apply || self.api_version == other.api_version)
+        self.owner() == other.owner()
     }
 
     /// Entries of one operation by time, then by name: the order they are written in.
@@ -129,14 +134,16 @@ impl Managers {
     /// # Errors
     /// What is wrong with them.
     pub fn read(entries: &Value) -> Result<Self, String> {
-        let mut managers = Self::default();
-        for (index, entry) in entries.as_array().into_iter().flatten().enumerate() {
-            let entry = Entry::read(index, entry)?;
-            // Two entries of one owner are one; the later counts.
-            managers.0.retain(|other| !other.is_same_owner(&entry));
-            managers.0.push(entry);
-        }
-        Ok(managers)
+        let entries = entries.as_array().into_iter().flatten().enumerate();
+        let entries: Vec<_> =
+            entries.map(|(index, entry)| Entry::read(index, entry)).collect::<Result<_, _>>()?;
+        // Two entries of one owner are one; the later counts.
+        let last: BTreeMap<_, _> =
+            entries.iter().enumerate().map(|(at, entry)| (entry.owner(), at)).collect();
+        let is_last: Vec<_> =
+            entries.iter().enumerate().map(|(at, entry)| last[&entry.owner()] == at).collect();
+        let kept = entries.into_iter().zip(is_last).filter(|(_, is_last)| *is_last);
+        Ok(Self(kept.map(|(entry, _)| entry).collect()))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -169,26 +176,27 @@ impl Managers {
         }
         updaters.sort_by(|&one, &other| self.0[one].order().cmp(&self.0[other].order()));
         let mut surplus = updaters.len() - MAX_UPDATERS;
-        let mut buckets: Vec<usize> = Vec::new();
+        // Entries by version, the first of which takes the fields of the others.
+        let mut buckets: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for at in updaters {
             if surplus == 0 {
                 break;
             }
-            let version = self.0[at].api_version.clone();
-            match buckets.iter().find(|&&bucket| self.0[bucket].api_version == version) {
-                // The first of a version becomes the bucket as soon as there is something to put in.
-                None => buckets.push(at),
-                Some(&bucket) => {
-                    let fields = std::mem::take(&mut self.0[at].fields);
-                    let time = self.0[at].time;
-                    let bucket = &mut self.0[bucket];
-                    bucket.fields = bucket.fields.union(&fields);
-                    "ancient-changes".clone_into(&mut bucket.manager);
-                    bucket.subresource.clear();
-                    bucket.time = time;
-                    surplus -= 1;
-                }
+            let bucket = buckets.entry(self.0[at].api_version.clone()).or_default();
+            surplus -= usize::from(!bucket.is_empty());
+            bucket.push(at);
+        }
+        for bucket in buckets.values() {
+            let &[first, .., last] = bucket.as_slice() else { continue };
+            let fields = FieldSet::union_of(bucket.iter().map(|&at| &self.0[at].fields));
+            let time = self.0[last].time;
+            for &at in bucket {
+                self.0[at].fields = FieldSet::default();
             }
+            let entry = &mut self.0[first];
+            "ancient-changes".clone_into(&mut entry.manager);
+            entry.subresource.clear();
+            (entry.fields, entry.time) = (fields, time);
         }
     }
 }

@@ -10,6 +10,9 @@ use serde_json::{Map, Value};
 
 use super::element::Element;
 
+/// Bytes of all paths that are shown of one set.
+const MAX_SHOWN: usize = 1 << 20;
+
 /// A set of fields of one object, or of what lies below a field.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct FieldSet(Vec<(Element, Branch)>);
@@ -31,6 +34,13 @@ impl Branch {
 
     pub fn is_empty(&self) -> bool {
         !self.member && self.below.is_empty()
+    }
+
+    /// Takes out the members of the other; tells whether nothing is left.
+    fn remove_all(&mut self, other: &Self) -> bool {
+        self.member &= !other.member;
+        self.below.remove_all(&other.below);
+        self.is_empty()
     }
 }
 
@@ -85,7 +95,7 @@ impl FieldSet {
         }
     }
 
-    /// Puts a branch in; one that is empty is left out.
+    /// Puts a branch in; one that is empty is left out. For branches in order: others are collected.
     pub fn insert(&mut self, element: Element, branch: Branch) {
         if branch.is_empty() {
             return;
@@ -120,17 +130,31 @@ impl FieldSet {
         }
     }
 
-    /// Takes out the members of the other, in place: costs what the other has.
+    /// Takes out the members of the other, in place: costs what the smaller one has, and what is left if
+    /// anything goes.
     pub fn remove_all(&mut self, other: &Self) {
-        for (element, gone) in other.iter() {
-            let Ok(at) = self.find(element.as_str()) else { continue };
-            let branch = &mut self.0[at].1;
-            branch.member &= !gone.member;
-            branch.below.remove_all(&gone.below);
-            if branch.is_empty() {
-                self.0.remove(at);
+        let mut emptied = false;
+        if other.0.len() <= self.0.len() {
+            for (element, gone) in other.iter() {
+                if let Ok(at) = self.find(element.as_str()) {
+                    emptied |= self.0[at].1.remove_all(gone);
+                }
+            }
+        } else {
+            for (element, branch) in &mut self.0 {
+                if let Some(gone) = other.get(element) {
+                    emptied |= branch.remove_all(gone);
+                }
             }
         }
+        if emptied {
+            self.0.retain(|(_, branch)| !branch.is_empty());
+        }
+    }
+
+    /// What is in any of these sets.
+    pub fn union_of<'a>(sets: impl Iterator<Item = &'a Self>) -> Self {
+        sets.flat_map(|set| set.0.iter().cloned()).collect()
     }
 
     pub fn union(&self, other: &Self) -> Self {
@@ -143,13 +167,15 @@ impl FieldSet {
         })
     }
 
+    /// What is in both: costs what the smaller one has.
     pub fn intersection(&self, other: &Self) -> Self {
-        self.zip(other, |mine, theirs| match (mine, theirs) {
-            (Some(mine), Some(theirs)) => {
-                Branch { member: mine.member && theirs.member, below: mine.below.intersection(&theirs.below) }
-            }
-            _ => Branch::default(),
-        })
+        let (few, many) = if self.0.len() <= other.0.len() { (self, other) } else { (other, self) };
+        let shared = few.iter().filter_map(|(element, mine)| {
+            let theirs = many.get(element)?;
+            let below = mine.below.intersection(&theirs.below);
+            Some((element.clone(), Branch { member: mine.member && theirs.member, below }))
+        });
+        shared.collect()
     }
 
     /// What is not a member of the other. A field below a member of the other stays.
@@ -189,20 +215,28 @@ impl FieldSet {
         self.intersection(other).is_empty()
     }
 
-    /// The members as messages show them, a field before what lies below it.
+    /// The members as messages show them, a field before what lies below it. As many as fit in a message: each is told
+    /// from the root, so that below a long name a few fields could fill the memory.
     pub fn shown(&self) -> Vec<String> {
-        let mut shown = Vec::new();
-        self.show("", &mut shown);
+        let (mut shown, mut left) = (Vec::new(), MAX_SHOWN);
+        self.show("", &mut shown, &mut left);
         shown
     }
 
-    fn show(&self, above: &str, shown: &mut Vec<String>) {
-        for (element, branch) in self.iter().filter(|(_, branch)| branch.member) {
-            shown.push(format!("{above}{}", element.shown()));
-            debug_assert!(!branch.is_empty());
+    fn show(&self, above: &str, shown: &mut Vec<String>, left: &mut usize) {
+        for (element, _) in self.iter().filter(|(_, branch)| branch.member) {
+            let path = format!("{above}{}", element.shown());
+            match left.checked_sub(path.len()) {
+                Some(rest) => *left = rest,
+                None => return *left = 0,
+            }
+            shown.push(path);
         }
         for (element, branch) in self.iter().filter(|(_, branch)| !branch.below.is_empty()) {
-            branch.below.show(&format!("{above}{}", element.shown()), shown);
+            if *left == 0 {
+                return;
+            }
+            branch.below.show(&format!("{above}{}", element.shown()), shown, left);
         }
     }
 
@@ -237,10 +271,10 @@ impl FieldSet {
     }
 
     fn read(fields: &Map<String, Value>) -> Result<Branch, String> {
-        let mut branch = Branch::default();
+        let (mut member, mut branches) = (false, Vec::new());
         for (text, below) in fields {
             if text == "." {
-                branch.member = true;
+                member = true;
                 continue;
             }
             let Some(element) = Element::parse(text)? else { continue };
@@ -249,10 +283,10 @@ impl FieldSet {
                 Value::Null => Branch::leaf(),
                 _ => return Err(format!("expected an object below {text}")),
             };
-            branch.below.insert(element, below);
+            branches.push((element, below));
         }
-        branch.member |= branch.below.is_empty();
-        Ok(branch)
+        let below: Self = branches.into_iter().collect();
+        Ok(Branch { member: member || below.is_empty(), below })
     }
 
     /// Joins two sorted trees step by step.
@@ -280,11 +314,24 @@ impl FieldSet {
 
 impl FromIterator<(Element, Branch)> for FieldSet {
     fn from_iter<T: IntoIterator<Item = (Element, Branch)>>(branches: T) -> Self {
-        let mut set = Self::default();
-        for (element, branch) in branches {
-            set.insert(element, branch);
+        // All at once: one by one, many that come out of order would each move all others.
+        let mut branches: Vec<_> = branches.into_iter().filter(|(_, branch)| !branch.is_empty()).collect();
+        branches.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut set = Vec::with_capacity(branches.len());
+        let mut branches = branches.into_iter().peekable();
+        while let Some((element, mut branch)) = branches.next() {
+            let mut more = Vec::new();
+            while let Some((_, same)) = branches.next_if(|(next, _)| *next == element) {
+                branch.member |= same.member;
+                more.extend(same.below.0);
+            }
+            if !more.is_empty() {
+                more.append(&mut branch.below.0);
+                branch.below = more.into_iter().collect();
+            }
+            set.push((element, branch));
         }
-        set
+        Self(set)
     }
 }
 
@@ -319,6 +366,33 @@ mod tests {
         assert_eq!(all.recursive_difference(&spec).shown(), [".status.phase"]);
         assert_eq!(all.intersection(&spec).shown(), [".spec"]);
         assert_eq!(all.difference(&spec).union(&spec), all);
+    }
+
+    /// Each would take minutes if it cost the square of what there is.
+    #[test]
+    fn large_sets_out_of_order_are_read_at_once() {
+        let count = 100_000;
+        let reversed =
+            (0..count).map(|n| (format!(r#"k:{{"b":"{n:06}","a":"{:06}"}}"#, count - n), json!({})));
+        let all = set(Value::Object(reversed.collect()));
+        assert_eq!(all.len(), count);
+        // One step, written in as many ways as there are blanks.
+        let blanks =
+            |n: usize| (0..18).map(|bit| if n >> bit & 1 == 0 { ' ' } else { '\t' }).collect::<String>();
+        let same = (0..count).map(|n| (format!("v:{}1", blanks(n)), json!({ format!("f:{n}"): {} })));
+        let same = set(json!({ "f:list": Value::Object(same.collect()) }));
+        assert_eq!((same.len(), same.field("list").unwrap().below.iter().count()), (count, 1));
+        let mut rest = all.clone();
+        rest.remove_all(&all);
+        assert!(rest.is_empty() && all.intersection(&all) == all);
+        assert_eq!(FieldSet::union_of([&all, &same, &all].into_iter()), all.union(&same));
+    }
+
+    #[test]
+    fn long_paths_are_shown_as_far_as_they_fit() {
+        let below = (0..1000).map(|n| (format!("f:{n}"), json!({}))).collect();
+        let set = set(json!({ format!("f:{}", "x".repeat(100_000)): Value::Object(below) }));
+        assert_eq!((set.len(), set.shown().len()), (1000, 10));
     }
 
     #[test]

@@ -40,7 +40,6 @@ fn set_of_fields(fields: Fields<'_>, object: &Map<String, Value>) -> FieldSet {
 }
 
 fn set_of_items(items: Items<'_>, list: &[Value]) -> FieldSet {
-    let mut set = FieldSet::default();
     let mut seen = BTreeSet::new();
     let mut repeated = BTreeSet::new();
     // What cannot be told apart was refused before, or is older than the schema: nobody can own it.
@@ -50,14 +49,14 @@ fn set_of_items(items: Items<'_>, list: &[Value]) -> FieldSet {
             repeated.insert(element);
         }
     }
-    for (item, element) in list.iter().zip(&elements) {
-        let Some(element) = element else { continue };
+    let branches = list.iter().zip(&elements).filter_map(|(item, element)| {
+        let element = element.as_ref()?;
         let mut branch =
             if repeated.contains(element) { Branch::default() } else { branch(items.item, item) };
         branch.member = true;
-        set.insert(element.clone(), branch);
-    }
-    set
+        Some((element.clone(), branch))
+    });
+    branches.collect()
 }
 
 /// The object without some fields. An object or a list that loses its last one is gone too, but is told apart
@@ -119,6 +118,7 @@ fn prune_fields(
 
 fn prune_items(items: Items<'_>, list: &[Value], gone: &FieldSet, emptied: &mut FieldSet) -> Vec<Value> {
     let mut kept = Vec::with_capacity(list.len());
+    let mut left = Vec::new();
     for item in list {
         let element = items.element(item).ok();
         match element.as_ref().and_then(|element| gone.get(element)) {
@@ -126,38 +126,46 @@ fn prune_items(items: Items<'_>, list: &[Value], gone: &FieldSet, emptied: &mut 
             Some(branch) => {
                 let mut below = Branch::default();
                 kept.extend(prune(items.item, item, &branch.below, &mut below));
-                if let Some(element) = element {
-                    emptied.insert(element, below);
-                }
+                left.extend(element.map(|element| (element, below)));
             }
             None => kept.push(item.clone()),
         }
     }
+    *emptied = left.into_iter().collect();
     kept
 }
+
+/// Nobody reads more faults, and a hostile object could have a million.
+const ENOUGH: usize = 20;
 
 /// What keeps an object from being applied: fields that do not exist, values of the wrong type, items of lists
 /// that cannot be told apart.
 pub fn faults(place: Place<'_>, value: &Value) -> Vec<String> {
     let mut faults = Vec::new();
-    check(place, value, "", &mut faults);
+    check(place, value, &mut String::new(), &mut faults);
     faults
 }
 
-fn check(place: Place<'_>, value: &Value, path: &str, faults: &mut Vec<String>) {
-    // Nobody reads more than a few, and a hostile object could have a million.
-    const ENOUGH: usize = 20;
+/// `path` is longer only while something below it is looked at: a copy for each field of an object with a long name
+/// would cost the product of both.
+fn check(place: Place<'_>, value: &Value, path: &mut String, faults: &mut Vec<String>) {
     if value.is_null() || faults.len() >= ENOUGH {
         return;
     }
     match (place.shape(value), value) {
         (Shape::Map(fields), Value::Object(object)) => {
             for (name, value) in object {
-                let path = format!("{path}.{name}");
+                if faults.len() >= ENOUGH {
+                    return;
+                }
+                let above = path.len();
+                path.push('.');
+                path.push_str(name);
                 match fields.field(name) {
-                    Some((place, _)) => check(place, value, &path, faults),
+                    Some((place, _)) => check(place, value, path, faults),
                     None => faults.push(format!("{path}: field not declared in schema")),
                 }
+                path.truncate(above);
             }
         }
         (Shape::List(items), Value::Array(list)) => check_items(items, list, path, faults),
@@ -185,17 +193,22 @@ fn is_text(place: Place<'_>) -> bool {
     }
 }
 
-fn check_items(items: Items<'_>, list: &[Value], path: &str, faults: &mut Vec<String>) {
+fn check_items(items: Items<'_>, list: &[Value], path: &mut String, faults: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
+    let above = path.len();
     for (index, item) in list.iter().enumerate() {
         if items.atomic() {
-            check(items.item, item, &format!("{path}[{index}]"), faults);
+            path.push_str(&format!("[{index}]"));
+            check(items.item, item, path, faults);
+            path.truncate(above);
             continue;
         }
         match items.element(item) {
             Ok(element) => {
                 let shown = element.shown();
-                check(items.item, item, &format!("{path}{shown}"), faults);
+                path.push_str(&shown);
+                check(items.item, item, path, faults);
+                path.truncate(above);
                 if !seen.insert(element) {
                     faults.push(format!("{path}: duplicate entries for key {shown}"));
                 }

@@ -15,7 +15,7 @@ pub fn fields(data: &[u8]) {
     let (Some(one), Some(two)) = (set(one), set(two)) else { return };
     for set in [&one, &two] {
         assert_eq!(FieldSet::of_fields_v1(&set.to_fields_v1()).as_ref(), Ok(set));
-        assert_eq!(set.shown().len(), set.len());
+        assert!(set.shown().len() <= set.len());
         assert!(set.difference(set).is_empty() && set.leaves().difference(set).is_empty());
     }
     assert_eq!(one.union(&two), two.union(&one));
