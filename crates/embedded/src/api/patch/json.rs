@@ -13,6 +13,9 @@ use crate::api::error::ApiError;
 const MAX_OPERATIONS: usize = 10_000;
 /// How much all copies of a patch may add, in bytes of JSON, as upstream has it.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
+/// How many items of lists all operations together may push back or draw up. A second's work; without a bound a small
+/// patch could take from the front of a large list for minutes.
+const MAX_SHIFTED: usize = 50_000_000;
 /// How deep a body may be nested, and so its object.
 const MAX_DEPTH: usize = 128;
 
@@ -31,7 +34,7 @@ pub fn apply(live: &Value, body: &Value) -> Result<Value, ApiError> {
         )));
     }
     let operations: Vec<_> = operations.iter().map(read).collect::<Result<_, _>>()?;
-    let mut patched = Patched { object: live.clone(), copied: 0, depth: MAX_DEPTH };
+    let mut patched = Patched { object: live.clone(), copied: 0, shifted: 0, depth: MAX_DEPTH };
     for operation in &operations {
         patched.carry_out(operation).map_err(|why| unprocessable(&why))?;
     }
@@ -68,6 +71,8 @@ struct Patched {
     object: Value,
     /// Bytes that copies have added.
     copied: usize,
+    /// Items of lists that had to make room or close up.
+    shifted: usize,
     /// The object is nested at most this deep.
     depth: usize,
 }
@@ -79,6 +84,9 @@ impl Patched {
         let path = self.counted_from_the_front(path, matches!(op, "add" | "move" | "copy"));
         let from = || operation.from.ok_or_else(|| format!("{op} operation without a from"));
         let value = operation.value;
+        if matches!(op, "add" | "remove" | "copy" | "move") {
+            self.count_shifted(&path)?;
+        }
         match op {
             "add" => self.deepen(steps(&path) + depth_of(value))?,
             "replace" => {
@@ -97,6 +105,9 @@ impl Patched {
             "move" | "copy" => {
                 let from = self.counted_from_the_front(from()?, false);
                 self.deepen((steps(&path) + self.depth).saturating_sub(steps(&from)))?;
+                if op == "move" {
+                    self.count_shifted(&from)?;
+                }
                 if op == "copy" {
                     self.count_copy(&from)?;
                     if self.lacks(&from) {
@@ -131,6 +142,17 @@ impl Patched {
                 "Unable to complete the copy, the accumulated size increase of copy is {}, exceeding the limit {MAX_COPIED}",
                 self.copied
             ));
+        }
+        Ok(())
+    }
+
+    fn count_shifted(&mut self, path: &str) -> Result<(), String> {
+        let Some((parent, index)) = path.rsplit_once('/') else { return Ok(()) };
+        let Some(Value::Array(items)) = self.object.pointer(parent) else { return Ok(()) };
+        let index = index.parse().unwrap_or(items.len());
+        self.shifted += items.len().saturating_sub(index);
+        if self.shifted > MAX_SHIFTED {
+            return Err(format!("the operations would move more than {MAX_SHIFTED} items of lists"));
         }
         Ok(())
     }

@@ -42,6 +42,25 @@ fn json_patch_follows_upstream_where_it_departs_from_the_standard() {
     assert_eq!(added["a"]["none"], Value::Null);
 }
 
+/// It would take minutes to carry out.
+#[test]
+fn json_patch_cannot_shift_a_large_list_forever() {
+    let live = json!({ "l": vec![1; 500_000] });
+    for operation in
+        [json!({ "op": "remove", "path": "/l/0" }), json!({ "op": "move", "from": "/l/0", "path": "/l/-" })]
+    {
+        assert_eq!(
+            patched(PatchKind::Json, &live, &vec![operation.clone(); 9_000].into()),
+            Err(422),
+            "{operation}"
+        );
+        assert!(patched(PatchKind::Json, &live, &vec![operation; 10].into()).is_ok());
+    }
+    let append = json!({ "op": "add", "path": "/l/-", "value": 1 });
+    let appended = patched(PatchKind::Json, &live, &vec![append; 9_000].into()).unwrap();
+    assert_eq!(appended["l"].as_array().map(Vec::len), Some(509_000));
+}
+
 #[test]
 fn json_patch_that_cannot_be_carried_out_is_unprocessable_and_a_malformed_one_is_bad() {
     let live = json!({ "a": { "x": 1 }, "l": [1] });
