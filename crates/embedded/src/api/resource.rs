@@ -288,16 +288,22 @@ impl Resource {
         match &self.rules {
             // Defaults are those of the stored form.
             Rules::Builtin { behaviour, conversion: Some(conversion), .. } => {
-                let mut stored = (conversion.to_stored)(object);
-                behaviour.default(&mut stored);
-                let managed = object["metadata"].clone();
-                *object = (conversion.from_stored)(&stored);
-                object["metadata"] = managed;
-                self.put_type(object);
+                self.in_stored_form(object, conversion, |stored| behaviour.default(stored));
             }
             Rules::Builtin { behaviour, .. } => behaviour.default(object),
             Rules::Custom(custom) => custom.default(object),
         }
+    }
+
+    /// Makes a change that is told for the stored form. Metadata stay as they are: they hold what the form has no
+    /// fields for.
+    fn in_stored_form(&self, object: &mut Value, conversion: &Conversion, change: impl FnOnce(&mut Value)) {
+        let mut stored = (conversion.to_stored)(object);
+        change(&mut stored);
+        let metadata = object["metadata"].clone();
+        *object = (conversion.from_stored)(&stored);
+        object["metadata"] = metadata;
+        self.put_type(object);
     }
 
     fn put_type(&self, object: &mut Value) {
@@ -310,6 +316,13 @@ impl Resource {
     /// Readies a new object; `sent` is what it was before defaults.
     pub fn prepare_create(&self, object: &mut Value, sent: &Value) {
         match &self.rules {
+            Rules::Builtin { behaviour, conversion: Some(conversion), .. } => {
+                let sent = (conversion.to_stored)(sent);
+                self.in_stored_form(object, conversion, |stored| {
+                    behaviour.prepare_create(stored);
+                    behaviour.complete_create(stored, &sent);
+                });
+            }
             Rules::Builtin { behaviour, .. } => {
                 behaviour.prepare_create(object);
                 behaviour.complete_create(object, sent);
@@ -519,4 +532,26 @@ impl Resources {
 
 fn path_of(resource: &Resource) -> String {
     format!("{}/{}/{}", resource.group, resource.version, resource.plural)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Resources;
+
+    /// What a dry run answers: nothing is read back from the store.
+    #[test]
+    fn new_object_has_the_status_of_its_version() {
+        let resource =
+            Resources::builtin().find("autoscaling", "v1", "horizontalpodautoscalers").expect("served");
+        let target = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" });
+        let mut object =
+            json!({ "metadata": { "name": "a" }, "spec": { "maxReplicas": 3, "scaleTargetRef": target } });
+        let sent = object.clone();
+        resource.default(&mut object);
+        resource.prepare_create(&mut object, &sent);
+        assert_eq!(object["status"], json!({ "currentReplicas": 0, "desiredReplicas": 0 }));
+        assert_eq!(object["spec"]["targetCPUUtilizationPercentage"], 80);
+    }
 }
