@@ -188,6 +188,11 @@ fn list_type(schema: &Value, kind: &str, path: &Path, faults: &mut Faults) {
 }
 
 fn map_keys(items: &Value, keys: &[Value], items_path: &Path, keys_path: &Path, faults: &mut Faults) {
+    // More than any list needs; each is looked for among all others.
+    const MAX: usize = 100;
+    if keys.len() > MAX {
+        return faults.too_many(keys_path, keys.len() as u64, MAX as u64);
+    }
     for (index, key) in keys.iter().enumerate() {
         if keys[..index].contains(key) {
             faults.invalid(keys_path, &json!(keys), "must not contain duplicate entries");

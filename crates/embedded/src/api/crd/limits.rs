@@ -6,6 +6,9 @@ use serde_json::Value;
 use super::super::fault::{Faults, Path};
 use crate::schema::pattern::{self, Pattern};
 
+/// Versions. The kinds that have lived longest have some five.
+const MAX_VERSIONS: usize = 100;
+
 /// Schemas in all versions together. The largest definitions in use have some ten thousand.
 const MAX_SCHEMAS: usize = 50_000;
 
@@ -35,6 +38,10 @@ impl Patterns {
 /// Refuses a definition that is too large to be looked at further. True if it may be.
 pub fn check(crd: &Value, faults: &mut Faults) -> bool {
     let versions = crd["spec"]["versions"].as_array().map_or(&[][..], Vec::as_slice);
+    if versions.len() > MAX_VERSIONS {
+        faults.too_many(&Path::new("spec.versions"), versions.len() as u64, MAX_VERSIONS as u64);
+        return false;
+    }
     let mut count = 0;
     for (index, version) in versions.iter().enumerate() {
         let path = Path::new("spec.versions").index(index).child("schema").child("openAPIV3Schema");
@@ -68,7 +75,19 @@ fn measure(value: &Value, depth: usize, count: &mut usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_PATTERNS, Patterns};
+    use serde_json::json;
+
+    use super::{Faults, MAX_PATTERNS, MAX_VERSIONS, Patterns, check};
+
+    /// Versions are compared with each other: thousands would take minutes.
+    #[test]
+    fn versions_have_a_bound() {
+        let crd = |count| json!({ "spec": { "versions": vec![json!({ "name": "v1" }); count] } });
+        let mut faults = Faults::default();
+        assert!(check(&crd(MAX_VERSIONS), &mut faults) && faults.is_empty());
+        assert!(!check(&crd(MAX_VERSIONS + 1), &mut faults));
+        assert_eq!(faults.iter().next().map(|fault| fault.reason), Some("FieldValueTooMany"));
+    }
 
     #[test]
     fn patterns_share_a_bound() {

@@ -311,8 +311,12 @@ fn printer_column(column: &Value, path: &Path, faults: &mut Faults) {
 fn selectable_fields(version: &Value, path: &Path, faults: &mut Faults) {
     const MAX: u64 = 8;
     let schema = &version["schema"]["openAPIV3Schema"];
+    let listed = object::items(version, "/selectableFields");
+    if listed.len() > 100 {
+        return faults.too_many(path, listed.len() as u64, MAX);
+    }
     let mut seen = Vec::new();
-    for (index, field) in object::items(version, "/selectableFields").iter().enumerate() {
+    for (index, field) in listed.iter().enumerate() {
         let (at, given) = (path.index(index).child("jsonPath"), text(field, "jsonPath"));
         if given.is_empty() {
             faults.required(&at, "");

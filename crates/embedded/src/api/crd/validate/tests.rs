@@ -97,6 +97,14 @@ fn schemas_must_be_structural() {
             "items.properties[b].default",
         ),
         (
+            of_spec(json!({ "a": {
+                "type": "array", "x-kubernetes-list-type": "map", "items": item,
+                "x-kubernetes-list-map-keys": (0..200_000).map(|n| n.to_string()).collect::<Vec<_>>()
+            } })),
+            "FieldValueTooMany",
+            "properties[a].x-kubernetes-list-map-keys",
+        ),
+        (
             of_spec(json!({ "a": { "type": "string", "$ref": "#/x" } })),
             "FieldValueForbidden",
             "properties[a].$ref",
