@@ -1,6 +1,9 @@
 //! What is wrong with an object: faults, each naming a field, all of them at once.
 
-use std::fmt::{self, Display, Write};
+use std::{
+    fmt::{self, Display, Write},
+    io,
+};
 
 use serde_json::{Value, json};
 
@@ -65,19 +68,30 @@ impl Display for Fault {
 /// How many faults are kept. A body of a few bytes per item can have a million of them, and nobody reads on.
 const MAX_FAULTS: usize = 1000;
 
+/// Bytes of all faults together. Fields below one with a long name each repeat it.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Characters of a value that are shown: a message is for people.
+const MAX_SHOWN: usize = 200;
+
 /// Everything that is wrong, up to a bound.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Faults(Vec<Fault>);
+pub struct Faults {
+    all: Vec<Fault>,
+    bytes: usize,
+}
 
 impl Faults {
     /// A field is missing.
     pub fn required(&mut self, path: &Path, detail: impl Display) {
-        self.push(path, "FieldValueRequired", with_detail("Required value".to_owned(), detail));
+        self.push(path, "FieldValueRequired", || with_detail("Required value".to_owned(), detail));
     }
 
     /// A value is malformed or out of bounds.
     pub fn invalid(&mut self, path: &Path, value: &Value, detail: impl Display) {
-        self.push(path, "FieldValueInvalid", with_detail(format!("Invalid value: {}", shown(value)), detail));
+        self.push(path, "FieldValueInvalid", || {
+            with_detail(format!("Invalid value: {}", shown(value)), detail)
+        });
     }
 
     /// The same, for a text.
@@ -87,11 +101,9 @@ impl Faults {
 
     /// A value of the wrong type.
     pub fn wrong_type(&mut self, path: &Path, value: &Value, detail: impl Display) {
-        self.push(
-            path,
-            "FieldValueTypeInvalid",
-            with_detail(format!("Invalid value: {}", shown(value)), detail),
-        );
+        self.push(path, "FieldValueTypeInvalid", || {
+            with_detail(format!("Invalid value: {}", shown(value)), detail)
+        });
     }
 
     /// A value that is none of those allowed.
@@ -102,71 +114,75 @@ impl Faults {
         } else {
             format!("supported values: {}", quoted.join(", "))
         };
-        self.push(
-            path,
-            "FieldValueNotSupported",
-            with_detail(format!("Unsupported value: {}", shown(value)), detail),
-        );
+        self.push(path, "FieldValueNotSupported", || {
+            with_detail(format!("Unsupported value: {}", shown(value)), detail)
+        });
     }
 
     /// A value that may occur only once.
     pub fn duplicate(&mut self, path: &Path, value: &Value) {
-        self.push(path, "FieldValueDuplicate", format!("Duplicate value: {}", shown(value)));
+        self.push(path, "FieldValueDuplicate", || format!("Duplicate value: {}", shown(value)));
     }
 
     /// A field that must not be set or changed.
     pub fn forbidden(&mut self, path: &Path, detail: impl Display) {
-        self.push(path, "FieldValueForbidden", with_detail("Forbidden".to_owned(), detail));
+        self.push(path, "FieldValueForbidden", || with_detail("Forbidden".to_owned(), detail));
     }
 
     /// A text longer than allowed, in characters.
     pub fn too_long(&mut self, path: &Path, max: u64) {
-        self.push(path, "FieldValueTooLong", format!("Too long: may not be more than {max} bytes"));
+        self.push(path, "FieldValueTooLong", || format!("Too long: may not be more than {max} bytes"));
     }
 
     /// A list or map with more entries than allowed.
     pub fn too_many(&mut self, path: &Path, actual: u64, max: u64) {
-        self.push(path, "FieldValueTooMany", format!("Too many: {actual}: must have at most {max} items"));
+        self.push(path, "FieldValueTooMany", || format!("Too many: {actual}: must have at most {max} items"));
     }
 
     /// A reference to what does not exist.
     pub fn not_found(&mut self, path: &Path, value: &Value) {
-        self.push(path, "FieldValueNotFound", format!("Not found: {}", shown(value)));
+        self.push(path, "FieldValueNotFound", || format!("Not found: {}", shown(value)));
     }
 
     /// Any fault.
     pub fn add(&mut self, fault: Fault) {
-        if self.0.len() < MAX_FAULTS {
-            self.0.push(fault);
+        if !self.is_full() {
+            self.bytes += fault.field.len() + fault.message.len();
+            self.all.push(fault);
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.all.len()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Fault> {
-        self.0.iter()
+        self.all.iter()
     }
 
     pub fn extend(&mut self, others: Faults) {
-        let room = MAX_FAULTS.saturating_sub(self.0.len());
-        self.0.extend(others.0.into_iter().take(room));
+        others.all.into_iter().for_each(|fault| self.add(fault));
     }
 
-    fn push(&mut self, path: &Path, reason: &'static str, message: String) {
-        self.add(Fault { field: path.to_string(), reason, message });
+    fn push(&mut self, path: &Path, reason: &'static str, message: impl FnOnce() -> String) {
+        if !self.is_full() {
+            self.add(Fault { field: path.to_string(), reason, message: message() });
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.all.len() >= MAX_FAULTS || self.bytes > MAX_BYTES
     }
 }
 
 /// `a` alone, or `[a, b]`.
 impl Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_slice() {
+        match self.all.as_slice() {
             [only] => only.fmt(f),
             all => {
                 f.write_char('[')?;
@@ -184,11 +200,61 @@ fn with_detail(message: String, detail: impl Display) -> String {
     if detail.is_empty() { message } else { format!("{message}: {detail}") }
 }
 
-/// A value as a message shows it. Large ones are cut: a message is for people.
+/// A value as a message shows it. Of a large one no more is written than is shown.
 fn shown(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(200) {
+    let mut start = Start(Vec::new());
+    // All that can go wrong is that there is no more room.
+    let _ = serde_json::to_writer(&mut start, value);
+    let text = String::from_utf8_lossy(&start.0);
+    match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+        None => text.into_owned(),
+    }
+}
+
+/// The bytes that hold as many characters as are shown, and one more.
+struct Start(Vec<u8>);
+
+impl io::Write for Start {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = 4 * (MAX_SHOWN + 1) - self.0.len();
+        let taken = &bytes[..bytes.len().min(room)];
+        self.0.extend_from_slice(taken);
+        Ok(taken.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Faults, MAX_BYTES, Path, shown};
+
+    #[test]
+    fn large_values_are_cut() {
+        assert_eq!(shown(&json!({ "a": ["ä"] })), r#"{"a":["ä"]}"#);
+        for letter in ["a", "ä", "🦀"] {
+            let long: Value = letter.repeat(1000).into();
+            assert_eq!(shown(&long), format!("\"{}…", letter.repeat(199)));
+            let fits: Value = letter.repeat(198).into();
+            assert_eq!(shown(&fits), fits.to_string());
+        }
+    }
+
+    #[test]
+    fn long_names_cannot_fill_the_memory() {
+        let (mut faults, long) = (Faults::default(), Path::new(&"x".repeat(MAX_BYTES / 10)));
+        for index in 0..1000 {
+            faults.required(&long.index(index), "");
+        }
+        assert_eq!(faults.len(), 10);
+        let mut all = Faults::default();
+        all.extend(faults.clone());
+        all.extend(faults);
+        assert_eq!(all.len(), 10);
     }
 }
