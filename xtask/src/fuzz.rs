@@ -18,9 +18,10 @@ const RUSTFLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanit
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
      -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// Longer inputs find nothing that shorter ones do not, but for what nests: 64 KiB are deep enough for any stack.
+/// Deep enough for what nests to exhaust any stack. What costs the square of its length is for unit tests: inputs that
+/// are long enough to show it would leave time for little else.
 const MAX_LENGTH: usize = 64 * 1024;
-/// Seconds. No input of that length takes a tenth of it.
+/// Seconds. On an idle machine no input of that length takes a tenth of one.
 const TIMEOUT: u32 = 10;
 /// Memory of one process, and of one allocation.
 const MAX_MEMORY_MB: u32 = 1024;
