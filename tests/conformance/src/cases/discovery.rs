@@ -4,7 +4,7 @@ use anneal_harness::{Needs, eventually};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::{Case, Cx, Kind, case::cases};
+use crate::{Case, Cx, Kind, case::cases, definitions};
 
 pub(super) fn cases() -> Vec<Case> {
     cases![
@@ -18,6 +18,7 @@ pub(super) fn cases() -> Vec<Case> {
             unknown_group_or_version_is_not_found,
             definition_shows_up_in_discovery_and_leaves_it,
             definition_shows_up_in_aggregated_discovery,
+            versions_of_a_definition_are_listed_the_best_first,
             open_api_index_points_at_documents_by_hash,
             open_api_describes_config_maps,
             open_api_tells_how_lists_merge,
@@ -197,6 +198,28 @@ async fn definition_shows_up_in_aggregated_discovery(cx: Cx) -> Result<()> {
     for name in ["status", "scale"] {
         ensure!(find(&gears["subresources"], "subresource", name).is_some(), "{gears}");
     }
+    Ok(())
+}
+
+async fn versions_of_a_definition_are_listed_the_best_first(cx: Cx) -> Result<()> {
+    let free = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let mut body = definitions::definition(&cx, "Gear", free.clone());
+    body["spec"]["versions"] = ["v1beta1", "v1", "v2"]
+        .map(|name| {
+            let schema = json!({ "openAPIV3Schema": free });
+            json!({ "name": name, "served": true, "storage": name == "v1", "schema": schema })
+        })
+        .into();
+    let kind = definitions::install(&cx, body, "v1").await?;
+    let group = eventually("all versions to be listed", async || {
+        let groups = cx.http.get("/apis").await?.ok()?;
+        let group = find(&groups["groups"], "name", group_of(&kind)).unwrap_or_default();
+        Ok((group["versions"].as_array().map_or(0, Vec::len) == 3).then_some(group))
+    })
+    .await?;
+    let listed = group["versions"].as_array().into_iter().flatten().map(|version| &version["version"]);
+    ensure!(listed.eq(["v2", "v1", "v1beta1"]), "{group}");
+    ensure!(group["preferredVersion"]["version"] == "v2", "{group}");
     Ok(())
 }
 

@@ -14,6 +14,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases![
         Needs::API => [
             budget_says_either_minimum_or_maximum,
+            eviction_is_refused_when_the_budget_is_used_up,
         ],
         Needs::CONTROLLERS => [
             status_counts_healthy_pods,
@@ -39,6 +40,29 @@ async fn budget_says_either_minimum_or_maximum(cx: Cx) -> Result<()> {
     let too_much = budget("a", json!({ "maxUnavailable": "101%" }));
     let status = budgets.create(too_much).await?.refused(422, "Invalid")?;
     ensure!(status["details"]["causes"][0]["field"] == "spec.maxUnavailable", "{status}");
+    Ok(())
+}
+
+async fn eviction_is_refused_when_the_budget_is_used_up(cx: Cx) -> Result<()> {
+    let node = cx.node().await?;
+    run_pods(&cx, &node, &[("one", true), ("two", true)]).await?;
+    let budgets = cx.objects(&Kind::DISRUPTION_BUDGET);
+    budgets.create(budget("a", json!({ "minAvailable": 1 }))).await?.is(201)?;
+    // What the controller would count, so that it is not needed.
+    let counted = json!({
+        "observedGeneration": 1, "expectedPods": 2, "currentHealthy": 2, "desiredHealthy": 1, "disruptionsAllowed": 1
+    });
+    budgets.merge("a/status", json!({ "status": counted })).await?.is(200)?;
+    eventually("the first eviction", async || {
+        // Where there is a controller, it may have to catch up with the pods.
+        let reply = evict(&cx, "one").await?;
+        if reply.status == 429 { Ok(None) } else { reply.is(201).map(Some) }
+    })
+    .await?;
+    ensure!(budgets.get("a").await?.ok()?["status"]["disruptionsAllowed"] == 0);
+    let status = evict(&cx, "two").await?.refused(429, "TooManyRequests")?;
+    ensure!(status["details"]["causes"][0]["reason"] == "DisruptionBudget", "{status}");
+    ensure!(cx.objects(&Kind::POD).get("two").await?.ok()?["metadata"]["deletionTimestamp"].is_null());
     Ok(())
 }
 
