@@ -26,7 +26,8 @@ kube: ## Build the Kubernetes programs that test-kube needs (once, 8 to 12 minut
 kube-up: ## Run a Kubernetes control plane until Ctrl-C and print its kubeconfig
 	@hack/kube/up
 
-soak: kube ## Send 10,000 random sequences of writes to a real API server and to ours; crash the store at length
+soak: kube ## Send 10,000 random sequences of writes to a real API server and to ours; crash the store at length; seed faults
+	cargo xtask faults
 	cargo run --locked --package anneal-soak -- diff --runs 10000
 	ANNEAL_SOAK=1 cargo test --locked --package anneal-embedded store
 
@@ -54,4 +55,5 @@ generate: ## Write the generated files
 
 verify: lint ## Check all that can be checked without running tests, and that the work tree is clean
 	cargo xtask generate --check
+	cargo xtask faults --check
 	@test -z "$$(git status --porcelain)" || { git status --short; echo "make verify: the work tree is not clean" >&2; exit 1; }

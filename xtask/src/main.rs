@@ -3,6 +3,7 @@
 mod crds;
 mod defaults;
 mod deny;
+mod faults;
 mod file;
 mod fuzz;
 mod protobuf;
@@ -21,7 +22,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Write the generated files: the CRDs in the chart.
+    /// Write the generated files: the CRDs in the chart, the table of faults in the documentation.
     Generate {
         /// Write nothing, fail if a file is not what it would be.
         #[arg(long)]
@@ -53,17 +54,30 @@ enum Chore {
         /// The targets to run; all of them if none is named.
         targets: Vec<String>,
     },
+    /// Break the embedded server in small ways, and see that the conformance suite notices each.
+    Faults {
+        /// The one to make, by the name of its file in tests/faults; without it, all.
+        name: Option<String>,
+        /// Make none, fail if one cannot be made or names a case that does not exist.
+        #[arg(long, conflicts_with = "name")]
+        check: bool,
+    },
     /// Refuse dependencies that are banned or under a licence that we cannot take.
     Deny,
 }
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().chore {
-        Chore::Generate { check } => crds::generate(check),
+        Chore::Generate { check } => {
+            crds::generate(check)?;
+            faults::generate(check)
+        }
         Chore::Schema { check } => schema::bundle(check),
         Chore::Defaults { check } => defaults::record(check),
         Chore::Protobuf { check } => protobuf::table(check),
         Chore::Fuzz { seconds, targets } => fuzz::run(seconds, &targets),
+        Chore::Faults { check: true, .. } => faults::check(),
+        Chore::Faults { name, .. } => faults::run(name.as_deref()),
         Chore::Deny => deny::check(),
     }
 }
