@@ -21,6 +21,7 @@ pub(super) fn cases() -> Vec<Case> {
             refuses_a_resource_version_in_the_body,
             missing_namespace_is_not_found,
             names_all_faults_at_once,
+            plain_text_of_a_secret_becomes_data,
         ],
     ]
 }
@@ -106,5 +107,15 @@ async fn names_all_faults_at_once(cx: Cx) -> Result<()> {
         let found = causes.iter().any(|c| c["field"] == field && c["reason"] == "FieldValueNotSupported");
         ensure!(found, "no cause for {field}: {status}");
     }
+    Ok(())
+}
+
+async fn plain_text_of_a_secret_becomes_data(cx: Cx) -> Result<()> {
+    let body = json!({
+        "metadata": { "name": "a" }, "data": { "x": "b2xk", "y": "b2xk" }, "stringData": { "x": "new" }
+    });
+    let secret = cx.objects(&Kind::SECRET).create(body).await?.is(201)?;
+    ensure!(secret["data"] == json!({ "x": "bmV3", "y": "b2xk" }), "{secret}");
+    ensure!(secret.get("stringData").is_none(), "{secret}");
     Ok(())
 }

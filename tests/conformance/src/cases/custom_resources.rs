@@ -45,6 +45,7 @@ pub(super) fn cases() -> Vec<Case> {
             null_gives_way_unless_nullable,
             metadata_is_checked_as_everywhere,
             a_stricter_schema_judges_later_writes,
+            what_did_not_change_is_not_judged_again,
             strict_requests_name_unknown_fields,
             applied_lists_merge_as_the_schema_says,
             strategic_patches_are_not_understood,

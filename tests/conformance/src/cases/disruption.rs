@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use crate::{
-    Case, Cx, Kind,
+    Case, Cx, Kind, Objects,
     case::cases,
     fixtures::{pod, pod_spec},
 };
@@ -15,6 +15,7 @@ pub(super) fn cases() -> Vec<Case> {
         Needs::API => [
             budget_says_either_minimum_or_maximum,
             eviction_is_refused_when_the_budget_is_used_up,
+            dry_run_of_an_eviction_uses_nothing_up,
         ],
         Needs::CONTROLLERS => [
             status_counts_healthy_pods,
@@ -44,25 +45,35 @@ async fn budget_says_either_minimum_or_maximum(cx: Cx) -> Result<()> {
 }
 
 async fn eviction_is_refused_when_the_budget_is_used_up(cx: Cx) -> Result<()> {
-    let node = cx.node().await?;
-    run_pods(&cx, &node, &[("one", true), ("two", true)]).await?;
-    let budgets = cx.objects(&Kind::DISRUPTION_BUDGET);
-    budgets.create(budget("a", json!({ "minAvailable": 1 }))).await?.is(201)?;
-    // What the controller would count, so that it is not needed.
-    let counted = json!({
-        "observedGeneration": 1, "expectedPods": 2, "currentHealthy": 2, "desiredHealthy": 1, "disruptionsAllowed": 1
-    });
-    budgets.merge("a/status", json!({ "status": counted })).await?.is(200)?;
+    let budget = budget_for_one_of_two(&cx).await?;
     eventually("the first eviction", async || {
         // Where there is a controller, it may have to catch up with the pods.
         let reply = evict(&cx, "one").await?;
         if reply.status == 429 { Ok(None) } else { reply.is(201).map(Some) }
     })
     .await?;
-    ensure!(budgets.get("a").await?.ok()?["status"]["disruptionsAllowed"] == 0);
+    ensure!(budget.get("a").await?.ok()?["status"]["disruptionsAllowed"] == 0);
     let status = evict(&cx, "two").await?.refused(429, "TooManyRequests")?;
     ensure!(status["details"]["causes"][0]["reason"] == "DisruptionBudget", "{status}");
     ensure!(cx.objects(&Kind::POD).get("two").await?.ok()?["metadata"]["deletionTimestamp"].is_null());
+    Ok(())
+}
+
+async fn dry_run_of_an_eviction_uses_nothing_up(cx: Cx) -> Result<()> {
+    let budget = budget_for_one_of_two(&cx).await?;
+    let path = format!("{}/one/eviction", Kind::POD.path(&cx.namespace));
+    let options = json!({ "dryRun": ["All"] });
+    let eviction = json!({
+        "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "one" }, "deleteOptions": options
+    });
+    eventually("the eviction to be allowed", async || {
+        let reply = cx.http.post(&path, &eviction).await?;
+        if reply.status == 429 { Ok(None) } else { reply.is(201).map(Some) }
+    })
+    .await?;
+    let budget = budget.get("a").await?.ok()?;
+    ensure!(budget["status"]["disruptedPods"].is_null(), "{budget}");
+    ensure!(cx.objects(&Kind::POD).get("one").await?.ok()?["metadata"]["deletionTimestamp"].is_null());
     Ok(())
 }
 
@@ -219,6 +230,19 @@ async fn run_pods(cx: &Cx, node: &PlayedNode, pods: &[(&str, bool)]) -> Result<(
         node.run(name, *ready).await?;
     }
     Ok(())
+}
+
+/// Runs pods `one` and `two` under a budget `a` that lets one of them go. Counts them itself, as the controller would.
+async fn budget_for_one_of_two(cx: &Cx) -> Result<Objects> {
+    let node = cx.node().await?;
+    run_pods(cx, &node, &[("one", true), ("two", true)]).await?;
+    let budgets = cx.objects(&Kind::DISRUPTION_BUDGET);
+    budgets.create(budget("a", json!({ "minAvailable": 1 }))).await?.is(201)?;
+    let counted = json!({
+        "observedGeneration": 1, "expectedPods": 2, "currentHealthy": 2, "desiredHealthy": 1, "disruptionsAllowed": 1
+    });
+    budgets.merge("a/status", json!({ "status": counted })).await?.is(200)?;
+    Ok(budgets)
 }
 
 /// Makes a Deployment of pods with the label `app: a` and returns their names.

@@ -460,6 +460,29 @@ pub(super) async fn a_stricter_schema_judges_later_writes(cx: Cx) -> Result<()> 
     Ok(())
 }
 
+pub(super) async fn what_did_not_change_is_not_judged_again(cx: Cx) -> Result<()> {
+    let number = json!({ "type": "integer" });
+    let properties = json!({ "size": number, "even": number, "free": { "type": "string" } });
+    let kind = cx.install_crd("Thing", of_spec(properties), json!({})).await?;
+    let things = cx.objects(&kind);
+    things.create(object("a", json!({ "size": 9, "even": 1 }))).await?.is(201)?;
+    let rules = json!([{ "rule": "self % 2 == 0" }]);
+    let stricter = json!({ "size": { "maximum": 5 }, "even": { "x-kubernetes-validations": rules } });
+    change_schema(&cx, &kind, &stricter).await?;
+    eventually("the new schema to count", async || {
+        let reply = things.create_with("?dryRun=All", object("b", json!({ "size": 9 }))).await?;
+        Ok((reply.status == 422).then_some(()))
+    })
+    .await?;
+    // Whoever changes one field need not repair the others.
+    let changed = things.merge("a", json!({ "spec": { "free": "x" } })).await?.is(200)?;
+    ensure!(changed["spec"] == json!({ "size": 9, "even": 1, "free": "x" }), "{changed}");
+    let worse =
+        things.merge("a", json!({ "spec": { "size": 8, "even": 3 } })).await?.refused(422, "Invalid")?;
+    has_cause(&worse, "spec.size", "FieldValueInvalid")?;
+    has_cause(&worse, "spec.even", "FieldValueInvalid")
+}
+
 pub(super) async fn strict_requests_name_unknown_fields(cx: Cx) -> Result<()> {
     let schema = of_spec(json!({
         "known": { "type": "string" },
