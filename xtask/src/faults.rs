@@ -27,7 +27,7 @@ pub(crate) fn check() -> Result<()> {
         anneal_conformance::cases::all().into_iter().map(|case| case.name).collect();
     let mut wrong = Vec::new();
     for fault in &faults {
-        if let Err(error) = scratch::apply(fault, None) {
+        if let Err(error) = scratch::can_be_made(fault) {
             wrong.push(format!("{}: {error:#}", fault.name));
         }
         let unknown = fault.caught_by.iter().filter(|case| !cases.contains(*case));
@@ -87,7 +87,7 @@ fn pass_without_a_fault(scratch: &Scratch, faults: &[Fault]) -> Result<()> {
 /// Makes a fault; tells in which words the cases complained.
 fn caught(scratch: &Scratch, fault: &Fault) -> Result<String> {
     scratch.restore()?;
-    scratch::apply(fault, Some(scratch))?;
+    scratch.make(fault)?;
     let suite = scratch.build()?;
     let mut words = Vec::new();
     for case in &fault.caught_by {

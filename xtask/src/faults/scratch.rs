@@ -24,11 +24,10 @@ const TREE: &str = "target/faults/tree";
 const BUILD: &str = "target/faults/build";
 /// Lists what was copied, for the next run to remove what is no longer there.
 const COPIED: &str = "target/faults/copied";
-
 /// What the last program said.
 const SAID: &str = "target/faults/said";
 
-/// How long a case may take. The slowest waits half a minute for what a fault may keep from coming.
+/// How long a case may take. Cases give up by themselves, after half a minute at most: what takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// How often to look whether it has ended.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -91,6 +90,11 @@ impl Scratch {
         Ok(())
     }
 
+    /// Puts a fault on the copy.
+    pub fn make(&self, fault: &Fault) -> Result<()> {
+        apply(fault, &format!("--directory={TREE}"))
+    }
+
     /// Builds the suite; tells where its program is.
     pub fn build(&self) -> Result<PathBuf> {
         let built = Command::new(env!("CARGO"))
@@ -149,11 +153,13 @@ impl Scratch {
     }
 }
 
-/// Puts a fault on the copy; without one, only sees whether it could be put on the tree itself.
-pub(super) fn apply(fault: &Fault, scratch: Option<&Scratch>) -> Result<()> {
+/// Whether a fault could be put on the tree as it is.
+pub(super) fn can_be_made(fault: &Fault) -> Result<()> {
+    apply(fault, "--check")
+}
+
+fn apply(fault: &Fault, how: &str) -> Result<()> {
     let patch = fault.path.to_str().context("paths must be UTF-8")?;
-    let directory = format!("--directory={TREE}");
-    let how = if scratch.is_some() { directory.as_str() } else { "--check" };
     git(&["apply", how, patch]).context("the patch does not apply")?;
     Ok(())
 }
