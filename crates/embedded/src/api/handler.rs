@@ -164,8 +164,8 @@ async fn respond(server: &Arc<Server>, head: Parts, body: &mut Body) -> Result<R
     let _work = server.work.claim(outcome.answer.parsed(format) * GROWTH).await;
     let accept_encoding = call.header(header::ACCEPT_ENCODING);
     let mut response = rendering.response(outcome.answer, &Delivery { server, accept_encoding, inside })?;
-    for warning in outcome.warnings {
-        if let Ok(value) = HeaderValue::from_str(&warning_header(&warning)) {
+    for warning in bounded(&outcome.warnings) {
+        if let Ok(value) = HeaderValue::from_str(&warning_header(warning)) {
             response.headers_mut().append(header::WARNING, value);
         }
     }
@@ -186,7 +186,7 @@ fn verb(method: &Method, path: &ResourcePath, query: &Query) -> Result<(&'static
         Method::DELETE => "delete",
         _ => return Err(ApiError::method_not_allowed()),
     };
-    if !collection || !matches!(verb, "list" | "watch" | "deletecollection") {
+    if !collection || !matches!(verb, "list" | "watch") {
         return Ok((verb, path.name.clone()));
     }
     // A rule for one name covers the collection if only that one is selected.
@@ -226,6 +226,23 @@ pub fn refusal(error: &ApiError, accept: Option<&str>) -> Response<Body> {
     response
 }
 
+/// As many warnings as a client can be expected to read: clients bound their headers, and each costs us time. As from
+/// upstream, if all are too much then each is cut short, and what still does not fit is left out.
+fn bounded(warnings: &[String]) -> impl Iterator<Item = &str> {
+    const ALL: usize = 4 << 10;
+    const EACH: usize = 256;
+    let too_much = warnings.iter().map(String::len).sum::<usize>() > ALL;
+    let cut = move |warning: &str| {
+        let end = if too_much { warning.len().min(EACH) } else { warning.len() };
+        (0..=end).rev().find(|end| warning.is_char_boundary(*end)).unwrap_or_default()
+    };
+    let mut size = 0;
+    warnings.iter().map(move |warning| &warning[..cut(warning)]).take_while(move |warning| {
+        size += warning.len();
+        size <= ALL
+    })
+}
+
 /// A warning as its header has it. What would break out of the quotes is taken out.
 fn warning_header(text: &str) -> String {
     let escaped: String = text
@@ -248,4 +265,21 @@ pub fn resource(call: &Call) -> Result<Arc<Resource>> {
         return Err(ApiError::no_such_resource());
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_bounded() {
+        let few = vec!["a".repeat(1000), "b".to_owned()];
+        assert!(bounded(&few).eq(few.iter().map(String::as_str)));
+        let many: Vec<String> = (0..100_000).map(|number| format!("unknown field \"f{number}\"")).collect();
+        let shown: Vec<&str> = bounded(&many).collect();
+        assert!((100..300).contains(&shown.len()) && shown[0] == many[0], "{}", shown.len());
+        let long = vec!["ä".repeat(5000); 50];
+        let shown: Vec<&str> = bounded(&long).collect();
+        assert!(shown.len() == 16 && shown.iter().all(|warning| warning.len() == 256), "{}", shown.len());
+    }
 }

@@ -261,6 +261,11 @@ pub fn metadata(object: &Value, names: Names, namespaced: bool, faults: &mut Fau
             faults.invalid(&path.child("finalizers"), finalizer, fault);
         }
     }
+    let has = |wanted: &str| metadata["finalizers"].as_array().into_iter().flatten().any(|f| f == wanted);
+    if has(super::metadata::ORPHAN) && has(super::metadata::FOREGROUND) {
+        let why = "finalizers orphan and foregroundDeletion cannot be both set";
+        faults.invalid(&path.child("finalizers"), &metadata["finalizers"], why);
+    }
 }
 
 fn annotations(annotations: &Value, path: &Path, faults: &mut Faults) {
@@ -282,7 +287,15 @@ fn owners(owners: &Value, path: &Path, faults: &mut Faults) {
     let mut controller: Option<&Value> = None;
     for (index, owner) in owners.as_array().into_iter().flatten().enumerate() {
         let path = path.index(index);
-        for field in ["apiVersion", "kind", "name", "uid"] {
+        let version = match owner["apiVersion"].as_str().unwrap_or_default().split_once('/') {
+            None => owner["apiVersion"].as_str().unwrap_or_default(),
+            Some((_, version)) if !version.contains('/') => version,
+            Some(_) => "",
+        };
+        if version.is_empty() {
+            faults.invalid(&path.child("apiVersion"), &owner["apiVersion"], "version must not be empty");
+        }
+        for field in ["kind", "name", "uid"] {
             if owner[field].as_str().unwrap_or_default().is_empty() {
                 faults.invalid(&path.child(field), &json!(""), format!("{field} must not be empty"));
             }

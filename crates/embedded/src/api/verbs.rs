@@ -215,6 +215,13 @@ async fn apply(
         }
     }
     check_type(resource, &mut applied)?;
+    // What is there already has its name from the path; what is to be made needs its own.
+    if object::name(&applied).is_empty()
+        && call.server.store.get(&write.key(name)).is_some()
+        && let Some(metadata) = metadata::of(&mut applied)
+    {
+        metadata.insert("name".to_owned(), name.into());
+    }
     same_name(&applied, name)?;
     let uid = object::meta(&applied, "uid").to_owned();
     metadata::place(&mut applied, &call.path.namespace)?;
@@ -366,8 +373,10 @@ fn whole_object(call: &Call, resource: &Resource, write: &mut Write<'_>) -> Resu
 }
 
 fn decoder_words(unknown: &[String], duplicates: &[String]) -> Vec<String> {
+    /// Who makes more mistakes at once is told of the first ones.
+    const MOST: usize = 100;
     let unknown = unknown.iter().map(|field| format!("unknown field {field:?}"));
-    unknown.chain(duplicates.iter().cloned()).collect()
+    unknown.chain(duplicates.iter().cloned()).take(MOST).collect()
 }
 
 /// Whether a body is of the kind that the path names. Built-in kinds may leave it out.
