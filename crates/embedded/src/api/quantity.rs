@@ -102,9 +102,9 @@ impl Quantity {
         self.nanos as f64 / NANOS as f64
     }
 
-    /// The sum or difference, printed like the first.
+    /// The sum or difference, printed like the first. It may be larger than what can be read.
     pub fn plus(self, other: i128) -> Self {
-        Self { nanos: self.nanos.saturating_add(other).clamp(-MAX, MAX), ..self }
+        Self { nanos: self.nanos.saturating_add(other), ..self }
     }
 
     /// An amount of whole units.
@@ -259,6 +259,13 @@ mod tests {
         for (text, form) in forms {
             assert_eq!(canonical(text), form, "{text}");
         }
+    }
+
+    #[test]
+    fn sums_that_do_not_fit_are_no_integers() {
+        let largest = Quantity::of_integer(i64::MAX);
+        assert_eq!(largest.plus(0).as_integer(), Some(i64::MAX));
+        assert_eq!(largest.plus(Quantity::of_integer(1).nanos()).as_integer(), None);
     }
 
     #[test]
