@@ -25,9 +25,10 @@ use tokio::net::TcpListener;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Where the API of Anneal itself listens; port 0 picks a free one.
-    #[arg(long, env = "ANNEAL_LISTEN", default_value = "127.0.0.1:8080")]
-    listen: SocketAddr,
+    /// Where the API of Anneal itself listens; port 0 picks a free one. Default: 127.0.0.1:8080, or the port that the
+    /// environment variable PORT names, as platforms set it.
+    #[arg(long, env = "ANNEAL_LISTEN")]
+    listen: Option<SocketAddr>,
     /// Where the Kubernetes API listens, by TLS; port 0 picks a free one.
     #[arg(long, env = "ANNEAL_KUBE_LISTEN", default_value = "127.0.0.1:6443")]
     kube_listen: SocketAddr,
@@ -43,8 +44,7 @@ pub struct Arguments {
     /// Do not put the demo application in. There is none yet: accepted for scripts.
     #[arg(long = "no-demo", env = "ANNEAL_NO_DEMO")]
     _no_demo: bool,
-    /// The port of --listen alone, as platforms set it.
-    #[arg(long, env = "PORT", hide = true)]
+    #[arg(long = "port", env = "PORT", hide = true)]
     port: Option<u16>,
 }
 
@@ -64,10 +64,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
 }
 
 async fn up(arguments: Arguments) -> Result<()> {
-    let mut listen = arguments.listen;
-    if let Some(port) = arguments.port {
-        listen.set_port(port);
-    }
+    let by_port = SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port.unwrap_or(8080)));
+    let listen = arguments.listen.unwrap_or(by_port);
     // Neither asks who calls yet: that comes with the API that it will serve.
     ensure!(listen.ip().is_loopback(), "--listen {listen}: only loopback addresses are served so far");
     let mut signals = Signals::new()?;
