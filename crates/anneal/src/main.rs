@@ -9,6 +9,7 @@ use anneal_types::crd;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 
+mod health;
 mod up;
 
 /// Ships, runs, watches, breaks and heals applications on Kubernetes.

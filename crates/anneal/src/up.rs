@@ -1,7 +1,7 @@
 //! `anneal up`: a cluster in this process, until somebody stops it.
 
 use std::{
-    io::Write,
+    io::{IsTerminal, Write},
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     sync::{
@@ -15,7 +15,6 @@ use anneal_embedded::{Cluster, Data, Options, User, write_private};
 use anneal_kit::Rng;
 use anneal_types::crd;
 use anyhow::{Context, Result, ensure};
-use axum::{Router, http::StatusCode, routing::get};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api, Client, ResourceExt,
@@ -23,7 +22,12 @@ use kube::{
 };
 use tokio::net::TcpListener;
 
+use crate::health;
+
 #[derive(clap::Args)]
+#[command(
+    after_help = "ANNEAL_LOG in the environment sets what is logged: \"warn\", \"anneal_embedded=debug\"."
+)]
 pub struct Arguments {
     /// Where the API of Anneal itself listens; port 0 picks a free one. Default: 127.0.0.1:8080, or the port that the
     /// environment variable PORT names, as platforms set it.
@@ -55,7 +59,12 @@ pub fn run(arguments: Arguments) -> Result<()> {
                 .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info")),
         )
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .init();
+    // Each connection is a file, and the usual limit is half of what we take on.
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%error, "The limit of open files cannot be raised");
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(up(arguments));
     // What still runs has had its time.
@@ -82,7 +91,7 @@ async fn up(arguments: Arguments) -> Result<()> {
     cluster.listen(kube)?;
     let ready = Arc::new(AtomicBool::new(false));
     let api_address = api.local_addr()?;
-    let health = tokio::spawn(serve_health(api, ready.clone()));
+    let health = tokio::spawn(health::serve(api, ready.clone()));
     let running = async {
         install_definitions(cluster.client(User::admin())).await?;
         ready.store(true, Ordering::Release);
@@ -185,17 +194,6 @@ async fn install_definitions(client: Client) -> Result<()> {
 fn is_established(definition: &CustomResourceDefinition) -> bool {
     let conditions = definition.status.as_ref().and_then(|status| status.conditions.as_ref());
     conditions.is_some_and(|all| all.iter().any(|c| c.type_ == "Established" && c.status == "True"))
-}
-
-/// What the API port has to say so far: whether it lives, and whether our kinds are there.
-async fn serve_health(listener: TcpListener, ready: Arc<AtomicBool>) -> Result<()> {
-    let readiness = move || {
-        let code =
-            if ready.load(Ordering::Acquire) { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        std::future::ready((code, if code.is_success() { "ok\n" } else { "not ready\n" }))
-    };
-    let router = Router::new().route("/healthz", get(|| async { "ok\n" })).route("/readyz", get(readiness));
-    axum::serve(listener, router).await.context("failed to serve the API port")
 }
 
 fn announce(kube: SocketAddr, api: SocketAddr, kubeconfig: &Path, data: &Data) -> Result<()> {

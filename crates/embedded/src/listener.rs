@@ -75,7 +75,7 @@ pub async fn serve(
             Err(error) => {
                 // Out of file descriptors, most likely: wait for some to be closed.
                 tracing::warn!(%error, "Accepting a connection failed");
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                tokio::time::sleep(Duration::from_secs(1)).await;
                 continue;
             }
         };
