@@ -18,10 +18,62 @@ use super::{
     options::{self, DeleteOptions, WriteOptions},
     patch,
     resource::Resource,
-    scale, verbs,
+    scale, structural, verbs,
     wire::{self, PatchType},
     write::{Origin, Write, Written},
 };
+use crate::schema::builtin_tree;
+
+/// A kind of body that is read and not kept.
+struct Slip {
+    api_version: &'static str,
+    kind: &'static str,
+    definition: &'static str,
+}
+
+const SCALE: Slip =
+    Slip { api_version: "autoscaling/v1", kind: "Scale", definition: "io.k8s.api.autoscaling.v1.Scale" };
+const BINDING: Slip = Slip { api_version: "v1", kind: "Binding", definition: "io.k8s.api.core.v1.Binding" };
+const EVICTION: Slip =
+    Slip { api_version: "policy/v1", kind: "Eviction", definition: "io.k8s.api.policy.v1.Eviction" };
+const TOKEN: Slip = Slip {
+    api_version: "authentication.k8s.io/v1",
+    kind: "TokenRequest",
+    definition: "io.k8s.api.authentication.v1.TokenRequest",
+};
+
+impl Slip {
+    /// Checks the type of a body, which may be left out, and those of its values. What is wrong is told in words.
+    fn check(&self, body: &mut Value) -> Result<(), String> {
+        if !body.is_object() {
+            return Err(format!("the body must be a {} object", self.kind));
+        }
+        for (field, wanted) in [("apiVersion", self.api_version), ("kind", self.kind)] {
+            let given = &body[field];
+            if !given.is_null() && given != "" && given != wanted {
+                return Err(format!("{field} must be {wanted}, not {given}"));
+            }
+        }
+        let Some(schema) = builtin_tree().named(self.definition) else { return Ok(()) };
+        structural::conform(schema, body).map(drop)
+    }
+
+    /// The body of a request, which must be about the object that the path names.
+    fn read(&self, call: &Call) -> Result<Value> {
+        let mut body = wire::decode(call.content_type(), &call.body)?.value;
+        self.check(&mut body).map_err(ApiError::bad_request)?;
+        Ok(body)
+    }
+}
+
+/// A body that is about the object that the path names.
+fn about_named(call: &Call, kind: &str, body: &Value) -> Result<()> {
+    let (name, given) = (call.path.name.as_str(), object::name(body));
+    if given == name {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!("name in URL does not match name in {kind} object: {name} != {given}")))
+}
 
 /// Does what a request asks of a subresource.
 pub async fn perform(call: &Call, resource: &Arc<Resource>, verb: &str) -> Result<Outcome> {
@@ -83,14 +135,20 @@ async fn write_scale(call: &Call, resource: &Arc<Resource>, verb: &str) -> Resul
                 // Applying a scale sets its replicas; there is nothing else in it to own.
                 Some(kind) => patch::apply(verbs::patch_kind(kind), None, &shown, &body)?,
             };
+            let mut wanted = wanted;
+            let about = About { group: "autoscaling", resource: "Scale", name };
+            SCALE.check(&mut wanted).map_err(|fault| match kind {
+                None => ApiError::bad_request(fault),
+                Some(_) => verbs::patch_fault(about, &fault),
+            })?;
+            verbs::check_uid(resource, name, object::meta(&wanted, "uid"), object::meta(live, "uid"))?;
             let version = object::meta(&wanted, "resourceVersion");
             if !version.is_empty() && version != object::meta(live, "resourceVersion") {
                 return Err(ApiError::stale(resource.about(name)));
             }
             let mut new = live.clone();
-            scale::write(&mut new, &wanted, paths).map_err(|faults: Faults| {
-                ApiError::invalid(About { group: "autoscaling", resource: "Scale", name }, &faults)
-            })?;
+            scale::write(&mut new, &wanted, paths)
+                .map_err(|faults: Faults| ApiError::invalid(about, &faults))?;
             let replicas: Vec<&str> = paths.spec_replicas.trim_start_matches('.').split('.').collect();
             fields::track_scale(live, &mut new, &replicas, &write.writer());
             Ok(new)
@@ -111,7 +169,10 @@ async fn finalize(call: &Call, resource: &Arc<Resource>) -> Result<Outcome> {
     let options = WriteOptions::parse(&call.query, options::Write::Update)?;
     let manager = options.manager(call.user_agent());
     let mut write = verbs::write(call, resource, None, &options, &manager);
-    let body = wire::decode(call.content_type(), &call.body)?.value;
+    let mut body = wire::decode(call.content_type(), &call.body)?.value;
+    verbs::check_type(resource, &mut body)?;
+    resource.conform(&mut body).map_err(ApiError::bad_request)?;
+    about_named(call, "Namespace", &body)?;
     let name = call.path.name.as_str();
     let written = write
         .modify(name, Origin::Update, |write, live| {
@@ -139,7 +200,8 @@ fn success() -> Value {
 async fn bind(call: &Call, resource: &Arc<Resource>) -> Result<Answer> {
     let options = WriteOptions::parse(&call.query, options::Write::Create)?;
     let manager = options.manager(call.user_agent());
-    let binding = wire::decode(call.content_type(), &call.body)?.value;
+    let binding = BINDING.read(call)?;
+    about_named(call, BINDING.kind, &binding)?;
     let mut write = verbs::write(call, resource, None, &options, &manager);
     let (name, now) = (call.path.name.as_str(), call.server.clock.now());
     write
@@ -153,14 +215,9 @@ async fn bind(call: &Call, resource: &Arc<Resource>) -> Result<Answer> {
 }
 
 async fn evict(call: &Call, resource: &Arc<Resource>) -> Result<Answer> {
-    let eviction = wire::decode(call.content_type(), &call.body)?.value;
+    let eviction = EVICTION.read(call)?;
+    about_named(call, EVICTION.kind, &eviction)?;
     let name = call.path.name.as_str();
-    let given = object::name(&eviction);
-    if !given.is_empty() && given != name {
-        return Err(ApiError::bad_request(format!(
-            "name in URL does not match name in Eviction object: {name} != {given}"
-        )));
-    }
     let options = match &eviction["deleteOptions"] {
         Value::Null => DeleteOptions::default(),
         options => {
@@ -182,7 +239,7 @@ async fn evict(call: &Call, resource: &Arc<Resource>) -> Result<Answer> {
 
 fn token(call: &Call, resource: &Resource) -> Result<Answer> {
     let account = resource.read(&*verbs::find(call, resource)?);
-    let request = wire::decode(call.content_type(), &call.body)?.value;
+    let request = TOKEN.read(call)?;
     let issued = call.server.access.authenticator.issue(&request, &account)?;
     Ok(Answer::Value(StatusCode::CREATED, issued))
 }

@@ -191,7 +191,7 @@ pub fn patch_kind(kind: PatchType) -> PatchKind {
 }
 
 /// A patch whose outcome is no object of the kind.
-fn patch_fault(about: About<'_>, fault: &str) -> ApiError {
+pub fn patch_fault(about: About<'_>, fault: &str) -> ApiError {
     let mut faults = Faults::default();
     faults.invalid(&Path::new("patch"), &Value::Null, fault);
     ApiError::invalid(about, &faults)
@@ -326,7 +326,7 @@ fn outcome(
 }
 
 /// An applied configuration may say which object it is for.
-fn check_uid(resource: &Resource, name: &str, wanted: &str, actual: &str) -> Result<()> {
+pub fn check_uid(resource: &Resource, name: &str, wanted: &str, actual: &str) -> Result<()> {
     if wanted.is_empty() || wanted == actual {
         return Ok(());
     }
@@ -380,7 +380,7 @@ fn decoder_words(unknown: &[String], duplicates: &[String]) -> Vec<String> {
 }
 
 /// Whether a body is of the kind that the path names. Built-in kinds may leave it out.
-fn check_type(resource: &Resource, object: &mut Value) -> Result<()> {
+pub fn check_type(resource: &Resource, object: &mut Value) -> Result<()> {
     let custom = resource.custom().is_some();
     let given = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (given("apiVersion"), given("kind"));

@@ -16,6 +16,7 @@ pub(super) fn cases() -> Vec<Case> {
             budget_says_either_minimum_or_maximum,
             eviction_is_refused_when_the_budget_is_used_up,
             dry_run_of_an_eviction_uses_nothing_up,
+            eviction_must_be_one_and_name_its_pod,
         ],
         Needs::CONTROLLERS => [
             status_counts_healthy_pods,
@@ -102,6 +103,21 @@ async fn status_follows_a_changed_budget(cx: Cx) -> Result<()> {
     ensure!(changed["metadata"]["generation"] == 2, "{changed}");
     let status = counts(&cx, 2, 2, 1, 1).await?;
     ensure!(status["observedGeneration"] == 2, "{status}");
+    Ok(())
+}
+
+async fn eviction_must_be_one_and_name_its_pod(cx: Cx) -> Result<()> {
+    let pods = cx.objects(&Kind::POD);
+    pods.create(pod("one")).await?.is(201)?;
+    let path = format!("{}/one/eviction", Kind::POD.path(&cx.namespace));
+    for wrong in [
+        json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": "two" } }),
+        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "one" } }),
+        json!({}),
+    ] {
+        cx.http.post(&path, &wrong).await?.refused(400, "BadRequest")?;
+    }
+    ensure!(pods.get("one").await?.ok()?["metadata"]["deletionTimestamp"].is_null());
     Ok(())
 }
 

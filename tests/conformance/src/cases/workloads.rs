@@ -18,6 +18,7 @@ pub(super) fn cases() -> Vec<Case> {
             deployment_defaults_are_filled_in,
             selector_must_match_the_template_and_stay,
             scale_is_read_and_written_by_itself,
+            scale_that_is_no_number_changes_nothing,
         ],
         Needs::CONTROLLERS => [
             deployment_makes_a_replica_set_that_makes_pods,
@@ -94,6 +95,28 @@ async fn scale_is_read_and_written_by_itself(cx: Cx) -> Result<()> {
     ensure!(deployments.get("a").await?.ok()?["spec"]["replicas"] == 1);
     deployments.update("a/scale", &stale).await?.refused(409, "Conflict")?;
     deployments.merge("a/scale", json!({ "spec": { "replicas": -1 } })).await?.refused(422, "Invalid")?;
+    Ok(())
+}
+
+async fn scale_that_is_no_number_changes_nothing(cx: Cx) -> Result<()> {
+    let deployments = cx.objects(&Kind::DEPLOYMENT);
+    let mut paused = deployment("a", 3);
+    paused["spec"]["paused"] = true.into();
+    deployments.create(paused).await?.is(201)?;
+    let beyond = i64::from(i32::MAX) + 1;
+    for replicas in [json!("7"), json!(2.5), json!(beyond), json!([]), json!({})] {
+        let wrong = json!({ "spec": { "replicas": replicas } });
+        deployments.merge("a/scale", wrong).await?.refused(422, "Invalid")?;
+        let mut scale = deployments.get("a/scale").await?.ok()?;
+        scale["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+        scale["spec"]["replicas"] = replicas;
+        deployments.update("a/scale", &scale).await?.refused(400, "BadRequest")?;
+    }
+    let another = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "a" } });
+    deployments.update("a/scale", &another).await?.refused(400, "BadRequest")?;
+    let other_uid = json!({ "metadata": { "uid": "00000000-0000-0000-0000-000000000000" } });
+    deployments.merge("a/scale", other_uid).await?.refused(409, "Conflict")?;
+    ensure!(deployments.get("a").await?.ok()?["spec"]["replicas"] == 3);
     Ok(())
 }
 
