@@ -12,10 +12,10 @@ test: ## Run all tests that need nothing but Rust
 	cargo test --locked --workspace
 
 test-kube: kube ## Run the suite on a real Kubernetes API server, built on first use, and foreign clients on it and ours
-	cargo build --locked --workspace --bin anneal
+	cargo build --locked --workspace --bin anneal --bin anneal-soak
 	ANNEAL_TEST_SERVER=kube cargo test --locked --workspace --test conformance
 	ANNEAL_TEST_SERVER=both ANNEAL_BIN=$(CURDIR)/target/debug/anneal cargo test --locked --workspace --test clients
-	cargo run --locked --package anneal-soak -- diff --runs 500
+	target/debug/anneal-soak diff --runs 500
 	cargo xtask schema --check
 	cargo xtask defaults --check
 	cargo xtask protobuf --check
