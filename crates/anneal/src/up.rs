@@ -37,7 +37,7 @@ pub struct Arguments {
     #[arg(long, env = "ANNEAL_KUBE_LISTEN", default_value = "127.0.0.1:6443")]
     kube_listen: SocketAddr,
     /// Where objects are kept. Default: $XDG_DATA_HOME/anneal, or ~/.local/share/anneal.
-    #[arg(long, env = "ANNEAL_DATA_DIR", conflicts_with = "ephemeral")]
+    #[arg(long, env = "ANNEAL_DATA_DIR")]
     data_dir: Option<PathBuf>,
     /// Keep nothing: objects end with this process.
     #[arg(long, env = "ANNEAL_EPHEMERAL")]
@@ -65,7 +65,9 @@ pub fn run(arguments: Arguments) -> Result<()> {
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "The limit of open files cannot be raised");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // Two at least: the embedded API keeps one of them free of long work.
+    let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
     let result = runtime.block_on(up(arguments));
     // What still runs has had its time.
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -77,6 +79,11 @@ async fn up(arguments: Arguments) -> Result<()> {
     let listen = arguments.listen.unwrap_or(by_port);
     // Neither asks who calls yet: that comes with the API that it will serve.
     ensure!(listen.ip().is_loopback(), "--listen {listen}: only loopback addresses are served so far");
+    ensure!(
+        !arguments.ephemeral || arguments.data_dir.is_none(),
+        "--ephemeral (or ANNEAL_EPHEMERAL) keeps nothing, --data-dir (or ANNEAL_DATA_DIR) says where to keep it: \
+         give only one"
+    );
     let mut signals = Signals::new()?;
     let api = bind("--listen", listen).await?;
     let kube = bind("--kube-listen", arguments.kube_listen).await?;

@@ -10,9 +10,9 @@ use std::{
 use anneal_kit::Rng;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, SanType,
+    KeyPair, KeyUsagePurpose, PublicKeyData, SanType,
 };
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, pem::PemObject};
 
 /// The server's secrets. Deliberately without `Debug`.
 pub struct Identity {
@@ -55,14 +55,21 @@ impl Identity {
         let fresh = Self::ephemeral(rng)?;
         let key_path = file("ca.key");
         let certificate_path = file("ca.crt");
-        let key = keep(&key_path, &fresh.authority_key.serialize_pem())?;
         let damaged = |path: &Path, why: String| IdentityError::Damaged { path: path.to_owned(), why };
+        // The key is written first: a certificate alone has lost it.
+        if certificate_path.exists() && !key_path.exists() {
+            return Err(damaged(&certificate_path, format!("its key {} is missing", key_path.display())));
+        }
+        let key = keep(&key_path, &fresh.authority_key.serialize_pem())?;
         let authority_key = KeyPair::from_pem(&key).map_err(|error| damaged(&key_path, error.to_string()))?;
         // Of the key that is kept, not of the fresh one: whoever stopped us between the two files.
         let certificate = authority_params().self_signed(&authority_key)?.pem();
         let authority = keep(&certificate_path, &certificate)?;
-        if !authority.starts_with("-----BEGIN CERTIFICATE-----") {
-            return Err(damaged(&certificate_path, "it is not a certificate".to_owned()));
+        let certificate = CertificateDer::from_pem_slice(authority.as_bytes())
+            .map_err(|_| damaged(&certificate_path, "it is not a certificate".to_owned()))?;
+        let public_key = authority_key.subject_public_key_info();
+        if !certificate.windows(public_key.len()).any(|part| part == public_key) {
+            return Err(damaged(&certificate_path, format!("it is not of the key {}", key_path.display())));
         }
         let token_path = file("admin.token");
         let admin_token = keep(&token_path, &fresh.admin_token)?.trim().to_owned();
@@ -165,5 +172,28 @@ mod tests {
         let key = Rng::seeded(1).bytes::<32>();
         assert_eq!(unhex(&hex(&key)), Some(key));
         assert_eq!(unhex("zz"), None);
+    }
+
+    #[test]
+    fn an_authority_without_its_key_is_refused_and_left_as_it_is() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
+        let identity = || Identity::of(directory.path(), &Rng::seeded(1));
+        let first = identity().expect("a new one");
+        assert_eq!(identity().expect("the same").authority, first.authority);
+        let key = std::fs::read_to_string(path("ca.key")).expect("a key");
+
+        std::fs::remove_file(path("ca.key")).expect("to remove it");
+        let error = identity().err().expect("must be refused").to_string();
+        assert!(error.contains("ca.key is missing"), "{error}");
+        assert!(!path("ca.key").exists(), "nothing takes its place");
+
+        let another = KeyPair::generate().expect("a key").serialize_pem();
+        std::fs::write(path("ca.key"), another).expect("to write it");
+        let error = identity().err().expect("must be refused").to_string();
+        assert!(error.contains("not of the key"), "{error}");
+
+        std::fs::write(path("ca.key"), key).expect("to write it");
+        assert_eq!(identity().expect("whole again").authority, first.authority);
     }
 }
