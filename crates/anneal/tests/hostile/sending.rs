@@ -5,8 +5,9 @@ use std::time::Duration;
 use anneal_harness::PatchKind;
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
 use http::{Method, Request};
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::victim::Victim;
@@ -147,4 +148,45 @@ async fn strangers_without_a_token_learn_little_and_cost_little() -> Result<()> 
     };
     victim.under("200 strangers with bodies of 3 MB", sending).await?;
     victim.stayed_below(250.0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn laborious_bodies_leave_others_their_turn() -> Result<()> {
+    const AT_ONCE: usize = 8;
+    let victim = Victim::start().await?;
+    let texts = json!({ "type": "array", "items": { "type": "string" }, "x-kubernetes-list-type": "set" });
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": "crowds.hostile.example" },
+        "spec": {
+            "group": "hostile.example",
+            "scope": "Namespaced",
+            "names": { "plural": "crowds", "kind": "Crowd", "singular": "crowd" },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": { "openAPIV3Schema": { "type": "object", "properties": { "texts": texts } } },
+            }],
+        },
+    });
+    victim
+        .admin
+        .post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition)
+        .await?
+        .is(201)?;
+    let path = "/apis/hostile.example/v1/namespaces/default/crowds";
+    let served = || async { Ok((victim.admin.get(path).await?.status == 200).then_some(())) };
+    anneal_harness::eventually("the kind to be served", served).await?;
+    let texts: Vec<_> = (0..40_000).map(|number| number.to_string()).collect();
+    let applying = try_join_all((0..AT_ONCE).map(|number| {
+        let crowd = json!({
+            "apiVersion": "hostile.example/v1", "kind": "Crowd",
+            "metadata": { "name": format!("crowd-{number}") }, "texts": texts,
+        });
+        let (victim, path) = (&victim, format!("{path}/crowd-{number}?fieldManager=me"));
+        async move { victim.admin.patch(&path, PatchKind::Apply, &crowd).await?.is(201) }
+    }));
+    let (_, rounds) = victim.rounds_under("8 sets of 40,000 items applied at once", applying).await?;
+    ensure!(rounds > AT_ONCE, "others had {rounds} rounds while {AT_ONCE} large bodies were worked on");
+    victim.stayed_below(400.0)
 }

@@ -67,6 +67,15 @@ impl Victim {
 
     /// Does harm, asks again and again meanwhile what an ordinary client would, and tells how both went.
     pub async fn under<T>(&self, attack: &str, harm: impl Future<Output = Result<T>>) -> Result<T> {
+        self.rounds_under(attack, harm).await.map(|(result, _)| result)
+    }
+
+    /// The same, with the number of rounds that the ordinary client had meanwhile.
+    pub async fn rounds_under<T>(
+        &self,
+        attack: &str,
+        harm: impl Future<Output = Result<T>>,
+    ) -> Result<(T, usize)> {
         let (mut harm, mut slowest, mut answers) = (pin!(harm), Duration::ZERO, 0);
         let result = loop {
             let began = Instant::now();
@@ -88,7 +97,7 @@ impl Victim {
         println!(
             "{attack}: {answers} rounds of an ordinary client, slowest {slowest:.0?}; peak memory {peak}"
         );
-        result
+        Ok((result?, answers))
     }
 
     /// Writes, reads and deletes, as an ordinary client does.

@@ -146,6 +146,8 @@ async fn respond(server: &Arc<Server>, head: Parts, body: &mut Body) -> Result<R
         },
     )?;
     let body = read_body(server, body).await?;
+    let labour =
+        if body.len() > SMALL_BODY { server.labour.clone().acquire_owned().await.ok() } else { None };
     let work = server.work.claim(body.len() * GROWTH).await;
     let Parts { method, headers, .. } = head;
     let call = Call { server: server.clone(), user, path, query, method, headers, body };
@@ -159,6 +161,7 @@ async fn respond(server: &Arc<Server>, head: Parts, body: &mut Body) -> Result<R
         Some(answer) => answer.into(),
         None => verbs::perform(&call, verb, rendering).await?,
     };
+    drop(labour);
     // Who waits for more must not hold any.
     drop(work);
     let _work = server.work.claim(outcome.answer.parsed(format) * GROWTH).await;

@@ -30,6 +30,9 @@ pub struct Server {
     pub uploads: Budget,
     /// For bodies that are being worked on.
     pub work: Budget,
+    /// A turn to work on a large body, which may keep a thread busy for a second. One thread is always left for
+    /// what is quickly done.
+    pub labour: Arc<Semaphore>,
     /// For large bodies on their way out.
     pub downloads: Budget,
 }
@@ -82,6 +85,8 @@ pub struct Limits {
     pub upload_bytes: usize,
     /// Memory for bodies that are being worked on, as far as their size tells.
     pub work_bytes: usize,
+    /// Large bodies that may be worked on at the same time.
+    pub labours: usize,
     /// Bytes of large answers that may be on their way at once. Small ones always are, as above.
     pub download_bytes: usize,
 }
@@ -102,6 +107,7 @@ impl Default for Limits {
             request_seconds: 60,
             upload_bytes: 256 << 20,
             work_bytes: 512 << 20,
+            labours: std::thread::available_parallelism().map_or(1, |cores| (cores.get() - 1).max(1)),
             download_bytes: 128 << 20,
         }
     }
@@ -124,6 +130,7 @@ impl Server {
             watches: Arc::new(Semaphore::new(limits.watches)),
             uploads: Budget::new(limits.upload_bytes),
             work: Budget::new(limits.work_bytes),
+            labour: Arc::new(Semaphore::new(limits.labours)),
             downloads: Budget::new(limits.download_bytes),
         }
     }
