@@ -3,7 +3,7 @@
 //! However large a list is, one chunk of it is in memory: its items are taken from the store's own bytes when the
 //! client has room for them, and large ones are passed on without a copy.
 
-use std::{io::Write, iter::FusedIterator};
+use std::io::Write;
 
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
@@ -80,8 +80,6 @@ impl<I: Iterator<Item = Result<Encoded>>> Iterator for Chunks<I> {
         Some(Ok(std::mem::take(&mut self.buffer).into()))
     }
 }
-
-impl<I: Iterator<Item = Result<Encoded>>> FusedIterator for Chunks<I> {}
 
 /// Chunks, compressed on the way.
 pub struct Gzip<C> {

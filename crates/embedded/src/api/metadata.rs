@@ -53,7 +53,8 @@ pub fn generated_name(object: &Value, suffix: &str) -> Option<String> {
 
 /// Sets what the server decides at creation.
 pub fn create(object: &mut Value, uid: String, now: Timestamp, generation: bool) -> Result<()> {
-    if !object::meta(object, "resourceVersion").is_empty() {
+    // Version 0 is how some clients write that they know none.
+    if !matches!(object::meta(object, "resourceVersion"), "" | "0") {
         return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
     }
     let Some(metadata) = of(object) else { return Ok(()) };

@@ -58,7 +58,7 @@ impl Slip {
         structural::conform(schema, body).map(drop)
     }
 
-    /// The body of a request, which must be about the object that the path names.
+    /// The body of a request.
     fn read(&self, call: &Call) -> Result<Value> {
         let mut body = wire::decode(call.content_type(), &call.body)?.value;
         self.check(&mut body).map_err(ApiError::bad_request)?;
@@ -130,12 +130,11 @@ async fn write_scale(call: &Call, resource: &Arc<Resource>, verb: &str) -> Resul
     let written = write
         .modify(name, Origin::Settled, |write, live| {
             let shown = scale::read(live, paths);
-            let wanted = match kind {
+            let mut wanted = match kind {
                 None => body.clone(),
                 // Applying a scale sets its replicas; there is nothing else in it to own.
                 Some(kind) => patch::apply(verbs::patch_kind(kind), None, &shown, &body)?,
             };
-            let mut wanted = wanted;
             let about = About { group: "autoscaling", resource: "Scale", name };
             SCALE.check(&mut wanted).map_err(|fault| match kind {
                 None => ApiError::bad_request(fault),

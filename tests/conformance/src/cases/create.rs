@@ -83,6 +83,9 @@ async fn refuses_a_resource_version_in_the_body(cx: Cx) -> Result<()> {
     let reply = cx.objects(&Kind::CONFIG_MAP).create(body).await?;
     ensure!(!(200..300).contains(&reply.status), "{reply}");
     cx.objects(&Kind::CONFIG_MAP).get("a").await?.refused(404, "NotFound")?;
+    let unknown = json!({ "metadata": { "name": "a", "resourceVersion": "0" } });
+    let made = cx.objects(&Kind::CONFIG_MAP).create(unknown).await?.is(201)?;
+    ensure!(made["metadata"]["resourceVersion"] != "0", "{made}");
     Ok(())
 }
 
