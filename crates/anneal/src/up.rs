@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use anneal_embedded::{Cluster, Data, Options, User, write_private};
+use anneal_embedded::{Cluster, Data, Options, Selection, User, write_private};
 use anneal_kit::Rng;
 use anneal_types::crd;
 use anyhow::{Context, Result, ensure};
@@ -42,6 +42,9 @@ pub struct Arguments {
     /// Keep nothing: objects end with this process.
     #[arg(long, env = "ANNEAL_EPHEMERAL")]
     ephemeral: bool,
+    /// Which of the cluster's own controllers run: "all", "none", a list, or "-NAME" to leave one out.
+    #[arg(long, env = "ANNEAL_CONTROLLERS", default_value = "all", value_name = "LIST")]
+    controllers: Selection,
     /// Where the kubeconfig is written. Default: in the data directory, or in a private temporary one.
     #[arg(long, env = "ANNEAL_KUBECONFIG_OUT")]
     kubeconfig_out: Option<PathBuf>,
@@ -87,12 +90,13 @@ async fn up(arguments: Arguments) -> Result<()> {
     let mut signals = Signals::new()?;
     let api = bind("--listen", listen).await?;
     let kube = bind("--kube-listen", arguments.kube_listen).await?;
-    let data = match arguments {
-        Arguments { ephemeral: true, .. } => Data::Ephemeral,
-        Arguments { data_dir: Some(directory), .. } => Data::Directory(directory),
-        _ => Data::Directory(default_data_dir()?),
+    let data = match arguments.data_dir {
+        _ if arguments.ephemeral => Data::Ephemeral,
+        Some(directory) => Data::Directory(directory),
+        None => Data::Directory(default_data_dir()?),
     };
-    let cluster = Cluster::start(Options { data: data.clone(), ..Options::default() }).await?;
+    let controllers = arguments.controllers;
+    let cluster = Cluster::start(Options { data: data.clone(), controllers, ..Options::default() }).await?;
     let address = reachable(kube.local_addr()?);
     let kubeconfig = Kubeconfig::write(&cluster, address, &data, arguments.kubeconfig_out)?;
     cluster.listen(kube)?;

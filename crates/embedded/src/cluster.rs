@@ -20,6 +20,7 @@ use crate::{
         bootstrap,
         server::Server,
     },
+    controllers::{self, Controller, Selection},
     identity::{Identity, IdentityError},
     listener,
     store::{self, OpenError, Store},
@@ -39,11 +40,18 @@ pub struct Options {
     pub data: Data,
     pub clock: Clock,
     pub rng: Rng,
+    /// Which of the built-in controllers run.
+    pub controllers: Selection,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { data: Data::Ephemeral, clock: Clock::machine(), rng: Rng::machine() }
+        Self {
+            data: Data::Ephemeral,
+            clock: Clock::machine(),
+            rng: Rng::machine(),
+            controllers: Selection::default(),
+        }
     }
 }
 
@@ -74,7 +82,7 @@ impl Cluster {
     /// # Errors
     /// When its data cannot be read, are damaged, or are in use by another process.
     pub async fn start(options: Options) -> Result<Self, StartError> {
-        let Options { data, clock, rng } = options;
+        let Options { data, clock, rng, controllers } = options;
         let settings = store::Options { clock: clock.clone(), ..store::Options::default() };
         let (store, identity) = match &data {
             Data::Ephemeral => (Store::ephemeral(settings), Identity::ephemeral(&rng)?),
@@ -85,12 +93,19 @@ impl Cluster {
         };
         let secrets =
             Secrets { admin_token: identity.admin_token.clone(), signing_key: identity.signing_key };
-        let server = Arc::new(Server::new(store, &secrets, clock, rng));
+        let mut server = Server::new(store, &secrets, clock.clone(), rng.clone());
+        server.service_accounts = controllers.contains(Controller::NamespaceDefaults);
+        let server = Arc::new(server);
         bootstrap::ensure(&server).await.map_err(|error| StartError::Bootstrap(error.message))?;
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let definitions = api::definitions::keep_serving(server.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(definitions));
-        Ok(Self { router: api::router(server.clone()), server, identity, stop, tasks })
+        let cluster = Self { router: api::router(server.clone()), server, identity, stop, tasks };
+        let client = cluster.client(User::controllers());
+        for part in controllers::start(client, clock, rng, &cluster.identity.authority, &controllers) {
+            cluster.tasks.spawn(cluster.stop.clone().run_until_cancelled_owned(part));
+        }
+        Ok(cluster)
     }
 
     /// A client in this process that acts as a user.

@@ -3,6 +3,7 @@
 pub mod api;
 mod body;
 mod cluster;
+pub mod controllers;
 pub mod fault_plan;
 mod identity;
 mod listener;
@@ -11,4 +12,5 @@ pub mod store;
 
 pub use api::access::User;
 pub use cluster::{Cluster, Data, Options, StartError};
+pub use controllers::Selection;
 pub use identity::write_private;

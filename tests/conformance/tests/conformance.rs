@@ -56,7 +56,7 @@ async fn embedded() -> Result<Server> {
             Identity::Anonymous => cluster.client_from_outside(None),
         })
     };
-    let mut server = Server::new("embedded", false, false, connect).await?;
+    let mut server = Server::new("embedded", true, false, connect).await?;
     server.disposable = true;
     Ok(server)
 }

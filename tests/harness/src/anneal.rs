@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::{Identity, Server, TempFolder, eventually, kubeconfig};
 
-/// Whether `anneal up` runs the built-in controllers: it has none yet, and no answer of a server tells.
-const HAS_CONTROLLERS: bool = false;
+/// Whether `anneal up` runs the built-in controllers: no answer of a server tells.
+const HAS_CONTROLLERS: bool = true;
 
 /// Where the server keeps its objects.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -2,7 +2,7 @@
 //!
 //! It prints the seeds it used, and fails if there is a difference.
 
-use anneal_embedded::{Cluster, Options, User};
+use anneal_embedded::{Cluster, Options, Selection, User};
 use anneal_harness::{ControlPlane, Identity, Server};
 use anneal_kit::Clock;
 use anneal_soak::{Plan, diff, shadow};
@@ -71,9 +71,10 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// The embedded server, in memory.
+/// The embedded server, in memory; alone, so that nobody writes but the sequences.
 async fn embedded() -> Result<Server> {
-    let cluster = Cluster::start(Options::default()).await?;
+    let options = Options { controllers: Selection::none(), ..Options::default() };
+    let cluster = Cluster::start(options).await?;
     let connect = move |who: &Identity| {
         Ok(match who {
             Identity::Admin => cluster.client(User::admin()),

@@ -41,6 +41,12 @@ impl User {
         Self { name: "kubernetes-admin".to_owned(), groups, ..Self::default() }
     }
 
+    /// The built-in controllers, which are part of the cluster.
+    pub fn controllers() -> Self {
+        let groups = vec![MASTERS.to_owned(), ALL_AUTHENTICATED.to_owned()];
+        Self { name: "system:kube-controller-manager".to_owned(), groups, ..Self::default() }
+    }
+
     /// A service account, for example one that a controller of ours runs under.
     pub fn service_account(namespace: &str, name: &str, uid: &str) -> Self {
         let mut groups = service_account_groups(namespace);

@@ -1,0 +1,90 @@
+//! The built-in controllers: what makes of objects in an API a cluster that lives.
+//!
+//! Each sees nothing but a client. What it knows comes from caches that all share ([`anneal_kit::Watches`]); what it
+//! does is decided by pure functions from what is there, never from what happened. Any of them can be switched off.
+
+mod namespace_defaults;
+mod records;
+mod selection;
+
+use std::{fmt::Display, hash::Hash, sync::Arc};
+
+use anneal_kit::{CallError, Clock, Next, Objects, Queue, Record, Recorder, Rng, Watches, work};
+use futures::future::BoxFuture;
+use kube::{Client, Resource};
+
+pub use selection::{Controller, Selection, UnknownController};
+
+/// In whose name controllers write, as upstream's do.
+const MANAGER: &str = "kube-controller-manager";
+
+/// How many objects a controller works on at a time.
+const AT_ONCE: usize = 4;
+
+/// What every controller is given.
+#[derive(Clone)]
+pub struct Context {
+    pub client: Client,
+    pub clock: Clock,
+    pub rng: Rng,
+    /// The certificate by which pods trust the API.
+    pub authority: Arc<str>,
+    recorder: Recorder,
+    watches: Arc<Watches>,
+}
+
+impl Context {
+    /// The objects of a kind: its shared cache, and writes that it learns from.
+    fn objects<R: Record + Resource<DynamicType = ()>>(&self) -> Objects<R> {
+        Objects::new(self.client.clone(), (), MANAGER, self.watches.of())
+    }
+
+    /// Runs a controller from when all caches are filled.
+    fn run<K, F, Fut>(
+        &self,
+        controller: Controller,
+        queue: Queue<K>,
+        reconcile: F,
+    ) -> impl Future<Output = ()> + Send + use<K, F, Fut>
+    where
+        K: Clone + Eq + Hash + Ord + Display + Send + Sync + 'static,
+        F: Fn(K) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Next, CallError>> + Send + 'static,
+    {
+        let (watches, rng) = (self.watches.clone(), self.rng.clone());
+        async move {
+            watches.synced().await;
+            work(controller.name(), queue, AT_ONCE, rng, reconcile).await;
+        }
+    }
+
+    /// Tells Events in the name of a controller.
+    fn recorder(&self, controller: &'static str) -> Recorder {
+        self.recorder.of(controller)
+    }
+}
+
+/// What runs the selected controllers: futures to be run until the cluster stops.
+pub fn start(
+    client: Client,
+    clock: Clock,
+    rng: Rng,
+    authority: &str,
+    selection: &Selection,
+) -> Vec<BoxFuture<'static, ()>> {
+    let (recorder, recording) = Recorder::new(client.clone(), clock.clone(), MANAGER.to_owned());
+    let watches = Arc::new(Watches::new(client.clone()));
+    let context = Context { client, clock, rng, authority: authority.into(), recorder, watches };
+    // Each says what it wants to hear before it is run, and the watches begin after that.
+    let mut running: Vec<BoxFuture<'static, ()>> = selection
+        .iter()
+        .map(|controller| -> BoxFuture<'static, ()> {
+            match controller {
+                Controller::NamespaceDefaults => Box::pin(namespace_defaults::start(&context)),
+            }
+        })
+        .collect();
+    running.extend(context.watches.following());
+    running.push(Box::pin(recording));
+    running
+}

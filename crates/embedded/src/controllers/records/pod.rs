@@ -1,0 +1,108 @@
+//! What controllers read of a pod.
+
+use std::collections::BTreeMap;
+
+use anneal_kit::{light, record};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use serde::Deserialize;
+
+/// A pod.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Pod {
+    #[serde(deserialize_with = "light")]
+    pub metadata: ObjectMeta,
+    #[serde(default)]
+    pub spec: Spec,
+    #[serde(default)]
+    pub status: Status,
+}
+record!(Pod of k8s_openapi::api::core::v1::Pod);
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Spec {
+    /// Empty until somebody binds the pod.
+    pub node_name: String,
+    pub containers: Vec<Container>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Container {
+    pub name: String,
+    pub ports: Vec<Port>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Port {
+    pub name: String,
+    pub container_port: u16,
+    pub protocol: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Status {
+    /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
+    pub phase: String,
+    pub reason: String,
+    #[serde(rename = "podIP")]
+    pub pod_ip: String,
+    pub conditions: Vec<Condition>,
+    pub container_statuses: Vec<ContainerStatus>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    pub r#type: String,
+    pub status: String,
+    #[serde(default)]
+    pub last_transition_time: Option<Time>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContainerStatus {
+    pub restart_count: u32,
+}
+
+static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
+
+impl Pod {
+    pub fn labels(&self) -> &BTreeMap<String, String> {
+        self.metadata.labels.as_ref().unwrap_or(&NO_LABELS)
+    }
+
+    /// Who made it and looks after it.
+    pub fn controller(&self) -> Option<&OwnerReference> {
+        self.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
+    }
+
+    pub fn is_ending(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// Whether it has ended by itself, well or not.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
+    }
+
+    /// Whether it runs, will run, or might.
+    pub fn is_active(&self) -> bool {
+        !self.is_ending() && !self.is_finished()
+    }
+
+    /// Since when it is ready, if it is. One that does not say since when has been for ever.
+    pub fn ready_since(&self) -> Option<Timestamp> {
+        let ready = self.status.conditions.iter().find(|condition| condition.r#type == "Ready")?;
+        (ready.status == "True")
+            .then(|| ready.last_transition_time.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0))
+    }
+
+    pub fn is_ready(&self) -> bool {
+        self.ready_since().is_some()
+    }
+}

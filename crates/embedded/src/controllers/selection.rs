@@ -1,0 +1,101 @@
+//! Which controllers run.
+
+use std::{collections::BTreeSet, fmt, str::FromStr};
+
+/// A built-in controller.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Controller {
+    /// Puts into every namespace what belongs there.
+    NamespaceDefaults,
+}
+
+impl Controller {
+    pub const ALL: [Self; 1] = [Self::NamespaceDefaults];
+
+    /// The name that people choose it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NamespaceDefaults => "namespace-defaults",
+        }
+    }
+}
+
+/// A set of controllers.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Selection(BTreeSet<Controller>);
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self(Controller::ALL.into())
+    }
+}
+
+impl Selection {
+    pub fn none() -> Self {
+        Self(BTreeSet::new())
+    }
+
+    pub fn contains(&self, controller: Controller) -> bool {
+        self.0.contains(&controller)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Controller> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl fmt::Display for Selection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.iter().map(Controller::name).collect();
+        formatter.write_str(if names.is_empty() { "none".to_owned() } else { names.join(",") }.as_str())
+    }
+}
+
+#[derive(Debug, Eq, PartialEq, thiserror::Error)]
+#[error("there is no controller {0:?}: \"all\", \"none\", or some of {known}; \"-NAME\" leaves one out", known = Selection::default())]
+pub struct UnknownController(String);
+
+/// `all`, `none`, `deployment,job` or `all,-job`; a list that begins by leaving out begins with all.
+impl FromStr for Selection {
+    type Err = UnknownController;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let words: Vec<_> = text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+        let leaves_out = words.first().is_some_and(|word| word.starts_with('-'));
+        let mut selection = if leaves_out { Self::default() } else { Self::none() };
+        for word in words {
+            let named = |name: &str| {
+                let known = Controller::ALL.into_iter().find(|controller| controller.name() == name);
+                known.ok_or_else(|| UnknownController(name.to_owned()))
+            };
+            match word {
+                "all" => selection = Self::default(),
+                "none" => selection = Self::none(),
+                word => match word.strip_prefix('-') {
+                    Some(name) => drop(selection.0.remove(&named(name)?)),
+                    None => drop(selection.0.insert(named(word)?)),
+                },
+            }
+        }
+        Ok(selection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_add_and_leave_out() {
+        let parse = |text: &str| text.parse::<Selection>();
+        assert_eq!(parse("all"), Ok(Selection::default()));
+        assert_eq!(parse("none"), Ok(Selection::none()));
+        let one = Controller::NamespaceDefaults;
+        assert_eq!(parse(one.name()), Ok(Selection(BTreeSet::from([one]))));
+        let but_one = parse(&format!("-{}", one.name())).expect("a selection");
+        assert!(!but_one.contains(one) && but_one.0.len() == Controller::ALL.len() - 1);
+        assert_eq!(parse(&format!("all, -{}", one.name())), Ok(but_one));
+        let error = parse("deploy").expect_err("there is none").to_string();
+        assert!(error.contains("\"deploy\"") && error.contains(one.name()), "{error}");
+    }
+}
