@@ -15,6 +15,7 @@ use anneal_embedded::{Cluster, Data, Options, Selection, User, write_private};
 use anneal_kit::Rng;
 use anneal_types::crd;
 use anyhow::{Context, Result, ensure};
+use futures::future::try_join_all;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api, Client, ResourceExt,
@@ -183,23 +184,24 @@ fn private_folder() -> Result<PathBuf> {
 }
 
 /// Puts our kinds in and waits until they are served.
+/// All at once, so that they share a few commits.
 async fn install_definitions(client: Client) -> Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client);
     let apply = PatchParams::apply("anneal").force();
-    for definition in crd::all() {
-        let name = definition.name_any();
-        definitions
-            .patch(&name, &apply, &Patch::Apply(&definition))
-            .await
-            .with_context(|| format!("failed to install {name}"))?;
-    }
-    for definition in crd::all() {
-        let name = definition.name_any();
-        while !is_established(&definitions.get(&name).await?) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+    try_join_all(crd::all().into_iter().map(|definition| {
+        let (definitions, apply, name) = (&definitions, &apply, definition.name_any());
+        async move {
+            let applied = definitions.patch(&name, apply, &Patch::Apply(&definition)).await;
+            let mut applied = applied.with_context(|| format!("failed to install {name}"))?;
+            while !is_established(&applied) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                applied = definitions.get(&name).await?;
+            }
+            Ok(())
         }
-    }
-    Ok(())
+    }))
+    .await
+    .map(drop)
 }
 
 fn is_established(definition: &CustomResourceDefinition) -> bool {

@@ -218,7 +218,7 @@ mod tests {
     fn waits_double_up_to_a_bound_and_begin_anew() {
         let queue = Queue::default();
         assert_eq!([queue.failed(&"a"), queue.failed(&"a")], [FIRST_BACKOFF, 2 * FIRST_BACKOFF]);
-        assert_eq!((0..40).map(|_| queue.failed(&"a")).last(), Some(LONGEST_BACKOFF));
+        assert_eq!((0..40).map(|_| queue.failed(&"a")).max(), Some(LONGEST_BACKOFF));
         queue.succeeded(&"a");
         assert_eq!(queue.failed(&"a"), FIRST_BACKOFF);
     }

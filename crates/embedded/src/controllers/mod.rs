@@ -3,9 +3,14 @@
 //! Each sees nothing but a client. What it knows comes from caches that all share ([`anneal_kit::Watches`]); what it
 //! does is decided by pure functions from what is there, never from what happened. Any of them can be switched off.
 
+mod backends;
+mod cluster_roles;
+mod endpoint_slices;
+mod endpoints;
 mod namespace_defaults;
 mod records;
 mod selection;
+mod services;
 
 use std::{fmt::Display, hash::Hash, sync::Arc};
 
@@ -81,6 +86,9 @@ pub fn start(
         .map(|controller| -> BoxFuture<'static, ()> {
             match controller {
                 Controller::NamespaceDefaults => Box::pin(namespace_defaults::start(&context)),
+                Controller::ClusterRoles => Box::pin(cluster_roles::start(&context)),
+                Controller::Endpoints => Box::pin(endpoints::start(&context)),
+                Controller::EndpointSlices => Box::pin(endpoint_slices::start(&context)),
             }
         })
         .collect();

@@ -7,15 +7,25 @@ use std::{collections::BTreeSet, fmt, str::FromStr};
 pub enum Controller {
     /// Puts into every namespace what belongs there.
     NamespaceDefaults,
+    /// Writes into cluster roles the rules that they gather.
+    ClusterRoles,
+    /// Lists the pods of Services as Endpoints.
+    Endpoints,
+    /// Lists the pods of Services as EndpointSlices.
+    EndpointSlices,
 }
 
 impl Controller {
-    pub const ALL: [Self; 1] = [Self::NamespaceDefaults];
+    pub const ALL: [Self; 4] =
+        [Self::NamespaceDefaults, Self::ClusterRoles, Self::Endpoints, Self::EndpointSlices];
 
     /// The name that people choose it by.
     pub fn name(self) -> &'static str {
         match self {
             Self::NamespaceDefaults => "namespace-defaults",
+            Self::ClusterRoles => "clusterrole-aggregation",
+            Self::Endpoints => "endpoints",
+            Self::EndpointSlices => "endpointslice",
         }
     }
 }

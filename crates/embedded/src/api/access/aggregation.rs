@@ -1,8 +1,7 @@
 //! Cluster roles that gather the rules of others by label.
 //!
 //! Upstream's controller writes the gathered rules into the object, from where the evaluator takes them. Here
-//! the evaluator gathers by itself ([`gather`]), so that a right counts at once; [`aggregate`] is for the
-//! controller that makes it visible.
+//! the evaluator gathers by itself ([`gather`]), so that a right counts at once; the controller only makes it visible.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -13,28 +12,6 @@ use serde_json::Value;
 
 use super::rule::Rule;
 use crate::api::object;
-
-/// The rules that an aggregated role should show; `None` if it shows them already or gathers nothing.
-///
-/// It goes by what the others show, so that a role that gathers gatherers is right after as many rounds as
-/// they are deep.
-pub fn aggregate(role: &Value, all: &[Value]) -> Option<Vec<Value>> {
-    let selectors = role.pointer("/aggregationRule/clusterRoleSelectors")?.as_array()?;
-    let mut others: Vec<_> = all.iter().filter(|other| object::name(other) != object::name(role)).collect();
-    others.sort_by_key(|other| object::name(other));
-    let mut rules: Vec<Value> = Vec::new();
-    let mut seen = HashSet::new();
-    for selector in selectors {
-        for other in others.iter().filter(|other| selects(selector, &other["metadata"]["labels"])) {
-            for rule in object::items(other, "/rules") {
-                if seen.insert(rule.to_string()) {
-                    rules.push(rule.clone());
-                }
-            }
-        }
-    }
-    (rules != object::items(role, "/rules")).then_some(rules)
-}
 
 /// A cluster role, as far as gathering goes by it.
 pub(super) struct ClusterRole {

@@ -22,7 +22,6 @@ mod token;
 mod token_request;
 mod user;
 
-pub use aggregation::aggregate;
 pub use attributes::Attributes;
 pub use authenticator::{Authenticator, Objects, Secrets};
 pub use bootstrap::{bootstrap_objects, reconcile};

@@ -2,12 +2,17 @@
 //!
 //! A record is as small as its readers allow: there are thousands of them. What is only passed on stays text.
 
+mod network;
 mod pod;
+
+use std::collections::BTreeMap;
 
 use anneal_kit::{light, record};
 use k8s_openapi::{api, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use serde::Deserialize;
+use serde_json::Value;
 
+pub use network::{EndpointSlice, Endpoints, Service, ServicePort};
 pub use pod::Pod;
 
 /// A kind of which nothing but its metadata is read.
@@ -48,6 +53,26 @@ pub struct RootCertificate {
     #[serde(deserialize_with = "light")]
     pub metadata: ObjectMeta,
     #[serde(default)]
-    pub data: std::collections::BTreeMap<String, String>,
+    pub data: BTreeMap<String, String>,
 }
 record!(RootCertificate of api::core::v1::ConfigMap);
+
+/// A cluster role, as far as gathering rules goes by it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterRole {
+    #[serde(deserialize_with = "light")]
+    pub metadata: ObjectMeta,
+    /// None if it does not gather.
+    pub aggregation_rule: Option<Value>,
+    pub rules: Option<Vec<Value>>,
+}
+record!(ClusterRole of api::rbac::v1::ClusterRole);
+
+impl ClusterRole {
+    pub fn labels(&self) -> &BTreeMap<String, String> {
+        self.metadata.labels.as_ref().unwrap_or(&NO_LABELS)
+    }
+}
+
+static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();

@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::Deserialize;
 
+use super::NO_LABELS;
+
 /// A pod.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Pod {
@@ -68,8 +70,6 @@ pub struct Condition {
 pub struct ContainerStatus {
     pub restart_count: u32,
 }
-
-static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
 
 impl Pod {
     pub fn labels(&self) -> &BTreeMap<String, String> {

@@ -325,7 +325,12 @@ pub(super) async fn a_cluster_role_gathers_rules_by_label(cx: Cx) -> Result<()> 
     let http = cx.http.impersonate(&user, &[]);
     allowed!("the gathered right", cx.objects_as(&http, &Kind::CONFIG_MAP).list("").await);
     let (roles, sum) = (cx.objects(&Kind::CLUSTER_ROLE), cx.unique("sum"));
-    ensure!(roles.get(&sum).await?.ok()?["rules"] == json!([rule("list", "configmaps")]));
+    // A server may go by what is gathered before it shows it.
+    eventually("the gathered rule to show", async || {
+        let rules = roles.get(&sum).await?.ok()?["rules"].clone();
+        Ok((rules == json!([rule("list", "configmaps")])).then_some(()))
+    })
+    .await?;
     roles.delete(&part).await?.ok()?;
     eventually("the right to go with its part", async || {
         Ok((cx.objects_as(&http, &Kind::CONFIG_MAP).list("").await?.status == 403).then_some(()))

@@ -1,0 +1,24 @@
+//! Which Services a change of theirs, or of a pod, concerns.
+
+use anneal_kit::{Key, Objects, Queue};
+
+use super::records::{Pod, Service};
+
+/// Wakes a Service when it changes, or when a pod does that it chooses, or chose.
+pub fn wake_services(services: &Objects<Service>, pods: &Objects<Pod>, queue: &Queue<Key>) {
+    let changed = queue.clone();
+    services.cache().on_change(move |change| {
+        if let Some(service) = change.any() {
+            changed.add(Key::of(service.as_ref()));
+        }
+    });
+    let (services, queue) = (services.cache().clone(), queue.clone());
+    pods.cache().on_change(move |change| {
+        let Some(namespace) = change.any().and_then(|pod| pod.metadata.namespace.as_deref()) else { return };
+        for service in services.in_namespace(namespace) {
+            if change.both().any(|pod| service.selects(pod.labels())) {
+                queue.add(Key::of(service.as_ref()));
+            }
+        }
+    });
+}
