@@ -56,4 +56,5 @@ generate: ## Write the generated files
 verify: lint ## Check all that can be checked without running tests, and that the work tree is clean
 	cargo xtask generate --check
 	cargo xtask faults --check
+	@cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml > /dev/null
 	@test -z "$$(git status --porcelain)" || { git status --short; echo "make verify: the work tree is not clean" >&2; exit 1; }

@@ -9,7 +9,9 @@ use anneal_types::crd;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 
+mod demo_app;
 mod health;
+mod process;
 mod up;
 
 /// Ships, runs, watches, breaks and heals applications on Kubernetes.
@@ -24,6 +26,8 @@ struct Arguments {
 enum Command {
     /// Run a cluster in this process: a Kubernetes API without Kubernetes.
     Up(up::Arguments),
+    /// Run a small GraphQL application whose state can be set, for examples and tests.
+    DemoApp(demo_app::Arguments),
     /// Print the custom resource definitions as YAML, ready for `kubectl apply --server-side -f -`.
     Crds,
     /// Print the version.
@@ -43,6 +47,7 @@ fn main() -> ExitCode {
 fn run() -> anyhow::Result<()> {
     let text = match Arguments::parse().command {
         Command::Up(arguments) => return up::run(arguments),
+        Command::DemoApp(arguments) => return demo_app::run(arguments),
         Command::Crds => crds()?,
         Command::Version => format!("anneal {}\n", env!("CARGO_PKG_VERSION")),
     };

@@ -1,7 +1,7 @@
 //! `anneal up`: a cluster in this process, until somebody stops it.
 
 use std::{
-    io::{IsTerminal, Write},
+    io::Write,
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     sync::{
@@ -23,7 +23,10 @@ use kube::{
 };
 use tokio::net::TcpListener;
 
-use crate::health;
+use crate::{
+    health,
+    process::{self, Signals},
+};
 
 #[derive(clap::Args)]
 #[command(
@@ -57,14 +60,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<()> {
-    tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("ANNEAL_LOG")
-                .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info")),
-        )
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
+    process::log();
     // Each connection is a file, and the usual limit is half of what we take on.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "The limit of open files cannot be raised");
@@ -226,25 +222,4 @@ fn announce(kube: SocketAddr, api: SocketAddr, kubeconfig: &Path, data: &Data) -
     );
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("failed to write to standard output")
-}
-
-/// The signals that end the program.
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let of = |kind| signal(kind).context("failed to listen for signals");
-        Ok(Self { interrupt: of(SignalKind::interrupt())?, terminate: of(SignalKind::terminate())? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }
