@@ -6,9 +6,11 @@
 use std::{
     collections::{HashMap, hash_map::DefaultHasher},
     hash::{Hash, Hasher},
+    sync::Arc,
     time::Duration,
 };
 
+use futures::{FutureExt, future::join_all};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
@@ -21,14 +23,16 @@ use tokio::sync::mpsc;
 
 use crate::clock::Clock;
 
-/// What waits to be told; more is dropped, and counted in the log.
-const MOST_WAITING: usize = 4096;
+/// How many are written at a time: a server that syncs each write has time for others meanwhile.
+const WRITERS: usize = 8;
+/// What waits for a writer; more is dropped, and the log says so.
+const MOST_WAITING: usize = 512;
 /// The same thing said within this time is one Event.
 const WINDOW: Duration = Duration::from_secs(600);
 /// The longest note, in bytes, as the server has it.
 const LONGEST_NOTE: usize = 1024;
-/// How many Events' counts are remembered.
-const MOST_COUNTS: usize = 4096;
+/// How many Events' counts a writer remembers.
+const MOST_COUNTS: usize = 512;
 
 /// Whether somebody should look.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -72,6 +76,8 @@ pub fn reference<R: Resource<DynamicType = ()>>(object: &R) -> ObjectReference {
 }
 
 struct Told {
+    /// Made of all the rest.
+    name: String,
     controller: &'static str,
     regarding: ObjectReference,
     event: Event,
@@ -83,14 +89,18 @@ struct Told {
 pub struct Recorder {
     controller: &'static str,
     clock: Clock,
-    told: mpsc::Sender<Told>,
+    /// One for each writer. Who says the same comes to the same writer, and so in turn.
+    writers: Arc<[mpsc::Sender<Told>]>,
 }
 
 impl Recorder {
     /// A recorder, and what writes for it: to be run for ever.
     pub fn new(client: Client, clock: Clock, instance: String) -> (Self, impl Future<Output = ()> + Send) {
-        let (told, waiting) = mpsc::channel(MOST_WAITING);
-        (Self { controller: "anneal", clock, told }, write_all(client, instance, waiting))
+        let (writers, waiting): (Vec<_>, Vec<_>) = (0..WRITERS).map(|_| mpsc::channel(MOST_WAITING)).unzip();
+        let writing =
+            waiting.into_iter().map(move |waiting| write_all(client.clone(), instance.clone(), waiting));
+        let recorder = Self { controller: "anneal", clock, writers: writers.into() };
+        (recorder, join_all(writing).map(drop))
     }
 
     /// The same in the name of another controller.
@@ -101,10 +111,13 @@ impl Recorder {
 
     /// Tells what happened.
     pub fn publish(&self, regarding: ObjectReference, event: Event) {
-        let told = Told { controller: self.controller, regarding, event, at: self.clock.now() };
-        if let Err(error) = self.told.try_send(told) {
-            let (controller, reason) = (self.controller, error.to_string());
-            tracing::debug!(controller, reason, "An Event was dropped");
+        let (controller, reason, at) = (self.controller, event.reason, self.clock.now());
+        let hash = hash_of(controller, &regarding, &event, at);
+        let name = name_of(&regarding, hash);
+        let told = Told { name, controller, regarding, event, at };
+        let writer = usize::try_from(hash % self.writers.len() as u64).unwrap_or_default();
+        if self.writers[writer].try_send(told).is_err() {
+            tracing::warn!(controller, reason, "Too many Events are waiting, dropping one");
         }
     }
 }
@@ -133,52 +146,55 @@ async fn write(
     namespace: &str,
     counts: &mut HashMap<String, i64>,
 ) -> Result<(), kube::Error> {
-    let name = name_of(told);
+    let name = &told.name;
     let count = counts.entry(name.clone()).or_default();
     *count += 1;
     if *count == 1 {
-        let event = body_of(told, instance, &name, namespace);
+        let event = body_of(told, instance, namespace);
         let made = match serde_json::from_value(event) {
             Ok(event) => api.create(&PostParams::default(), &event).await,
             Err(error) => return Err(kube::Error::SerdeError(error)),
         };
         match made {
             Err(kube::Error::Api(status)) if status.code == 409 => {
-                let before = api.get(&name).await?.data["series"]["count"].as_i64();
+                let before = api.get(name).await?.data["series"]["count"].as_i64();
                 *count = before.unwrap_or(1) + 1;
             }
             made => return made.map(drop),
         }
     }
     let series = json!({ "series": { "count": *count, "lastObservedTime": micros(told.at) } });
-    match api.patch(&name, &PatchParams::default(), &Patch::Merge(series)).await {
+    match api.patch(name, &PatchParams::default(), &Patch::Merge(series)).await {
         Err(kube::Error::Api(status)) if status.code == 404 => {
             // It has expired meanwhile: the next one begins anew.
-            counts.remove(&name);
+            counts.remove(name);
             Ok(())
         }
         patched => patched.map(drop),
     }
 }
 
-/// Made of what is said and about whom, so that a repeat has the same name.
-fn name_of(told: &Told) -> String {
-    let Told { controller, regarding, event, at } = told;
+/// Of what is said and about whom, so that a repeat has the same.
+fn hash_of(controller: &str, regarding: &ObjectReference, event: &Event, at: Timestamp) -> u64 {
     let mut hasher = DefaultHasher::new();
     let window = at.as_second().div_euclid(i64::try_from(WINDOW.as_secs()).unwrap_or(i64::MAX));
     (controller, &regarding.uid, event.reason, event.action, &event.note, window).hash(&mut hasher);
-    // The longest name of an object that fits in with the hash.
-    let object: String = regarding.name.as_deref().unwrap_or_default().chars().take(230).collect();
-    format!("{}.{:016x}", object.trim_end_matches(['.', '-']), hasher.finish())
+    hasher.finish()
 }
 
-fn body_of(told: &Told, instance: &str, name: &str, namespace: &str) -> Value {
+fn name_of(regarding: &ObjectReference, hash: u64) -> String {
+    // As much of the object's name as fits in with the hash.
+    let object: String = regarding.name.as_deref().unwrap_or_default().chars().take(230).collect();
+    format!("{}.{hash:016x}", object.trim_end_matches(['.', '-']))
+}
+
+fn body_of(told: &Told, instance: &str, namespace: &str) -> Value {
     let Event { severity, reason, action, note, related } = &told.event;
     let end = (0..=note.len().min(LONGEST_NOTE)).rev().find(|end| note.is_char_boundary(*end));
     let mut body = json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": { "name": name, "namespace": namespace },
+        "metadata": { "name": told.name, "namespace": namespace },
         "eventTime": micros(told.at),
         "reportingController": told.controller,
         "reportingInstance": instance,
