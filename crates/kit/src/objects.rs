@@ -51,6 +51,13 @@ impl CallError {
         self.code() == 422
     }
 
+    /// The namespace is ending: nothing can be made in it any more.
+    pub fn is_namespace_ending(&self) -> bool {
+        let kube::Error::Api(status) = self.source.as_ref() else { return false };
+        let causes = status.details.iter().flat_map(|details| &details.causes);
+        causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
+    }
+
     /// What the server said.
     pub fn message(&self) -> String {
         match self.source.as_ref() {

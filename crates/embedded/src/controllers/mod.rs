@@ -4,13 +4,18 @@
 //! does is decided by pure functions from what is there, never from what happened. Any of them can be switched off.
 
 mod backends;
+mod claim;
 mod cluster_roles;
+mod deployment;
 mod endpoint_slices;
 mod endpoints;
 mod namespace_defaults;
 mod records;
+mod replica_set;
 mod selection;
 mod services;
+mod status_patch;
+mod wake;
 
 use std::{fmt::Display, hash::Hash, sync::Arc};
 
@@ -85,10 +90,12 @@ pub fn start(
         .iter()
         .map(|controller| -> BoxFuture<'static, ()> {
             match controller {
+                Controller::Deployment => Box::pin(deployment::start(&context)),
                 Controller::NamespaceDefaults => Box::pin(namespace_defaults::start(&context)),
                 Controller::ClusterRoles => Box::pin(cluster_roles::start(&context)),
                 Controller::Endpoints => Box::pin(endpoints::start(&context)),
                 Controller::EndpointSlices => Box::pin(endpoint_slices::start(&context)),
+                Controller::ReplicaSet => Box::pin(replica_set::start(&context)),
             }
         })
         .collect();

@@ -5,6 +5,8 @@ use std::{collections::BTreeSet, fmt, str::FromStr};
 /// A built-in controller.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Controller {
+    /// Rolls the pods of Deployments from one template to the next.
+    Deployment,
     /// Puts into every namespace what belongs there.
     NamespaceDefaults,
     /// Writes into cluster roles the rules that they gather.
@@ -13,19 +15,30 @@ pub enum Controller {
     Endpoints,
     /// Lists the pods of Services as EndpointSlices.
     EndpointSlices,
+    /// Keeps as many pods as a ReplicaSet asks for.
+    ReplicaSet,
 }
 
 impl Controller {
-    pub const ALL: [Self; 4] =
-        [Self::NamespaceDefaults, Self::ClusterRoles, Self::Endpoints, Self::EndpointSlices];
+    /// All there are.
+    pub const ALL: &[Self] = &[
+        Self::NamespaceDefaults,
+        Self::ClusterRoles,
+        Self::Endpoints,
+        Self::EndpointSlices,
+        Self::Deployment,
+        Self::ReplicaSet,
+    ];
 
     /// The name that people choose it by.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Deployment => "deployment",
             Self::NamespaceDefaults => "namespace-defaults",
             Self::ClusterRoles => "clusterrole-aggregation",
             Self::Endpoints => "endpoints",
             Self::EndpointSlices => "endpointslice",
+            Self::ReplicaSet => "replicaset",
         }
     }
 }
@@ -36,7 +49,7 @@ pub struct Selection(BTreeSet<Controller>);
 
 impl Default for Selection {
     fn default() -> Self {
-        Self(Controller::ALL.into())
+        Self(Controller::ALL.iter().copied().collect())
     }
 }
 
@@ -75,7 +88,7 @@ impl FromStr for Selection {
         let mut selection = if leaves_out { Self::default() } else { Self::none() };
         for word in words {
             let named = |name: &str| {
-                let known = Controller::ALL.into_iter().find(|controller| controller.name() == name);
+                let known = Controller::ALL.iter().copied().find(|controller| controller.name() == name);
                 known.ok_or_else(|| UnknownController(name.to_owned()))
             };
             match word {

@@ -26,6 +26,9 @@ pub(super) fn cases() -> Vec<Case> {
             pods_ready_for_too_short_a_time_are_not_available,
             scaling_adds_and_removes_pods,
             scaling_down_takes_pods_that_are_not_ready_first,
+            scaling_down_takes_cheap_pods_first,
+            scaling_in_a_rollout_keeps_the_shares,
+            pods_that_cannot_be_made_are_told,
             rolling_update_stays_within_its_bounds,
             rolling_update_waits_for_new_pods_to_be_ready,
             recreate_ends_old_pods_before_it_makes_new_ones,
@@ -205,6 +208,64 @@ async fn scaling_down_takes_pods_that_are_not_ready_first(cx: Cx) -> Result<()> 
     sets.merge("a", json!({ "spec": { "replicas": 1 } })).await?.is(200)?;
     let left = active_pods(&cx, 1).await?;
     ensure!(name(&left[0]) == name(&pods[1]), "the ready pod must stay");
+    Ok(())
+}
+
+async fn scaling_down_takes_cheap_pods_first(cx: Cx) -> Result<()> {
+    let node = cx.node().await?;
+    let sets = cx.objects(&Kind::REPLICA_SET);
+    sets.create(replica_set("a", 3)).await?.is(201)?;
+    let pods = active_pods(&cx, 3).await?;
+    for (pod, cost) in [(&pods[0], "7"), (&pods[1], "-7")] {
+        let annotations = json!({ "controller.kubernetes.io/pod-deletion-cost": cost });
+        let cost = json!({ "metadata": { "annotations": annotations } });
+        cx.objects(&Kind::POD).merge(name(pod), cost).await?.is(200)?;
+    }
+    // Whoever has seen them ready has seen their costs.
+    run_all(&cx, &node, 3).await?;
+    awaited(&cx, &Kind::REPLICA_SET, "a", "ready pods", |a| a["status"]["readyReplicas"] == 3).await?;
+    for left in [2, 1] {
+        sets.merge("a", json!({ "spec": { "replicas": left } })).await?.is(200)?;
+        let active = active_pods(&cx, left).await?;
+        ensure!(active.iter().all(|pod| name(pod) != name(&pods[1])), "the cheapest pod must go first");
+        ensure!(active.iter().any(|pod| name(pod) == name(&pods[0])), "the dearest pod must stay");
+    }
+    Ok(())
+}
+
+async fn scaling_in_a_rollout_keeps_the_shares(cx: Cx) -> Result<()> {
+    let node = cx.node().await?;
+    let deployments = cx.objects(&Kind::DEPLOYMENT);
+    let mut body = deployment("a", 2);
+    body["spec"]["strategy"] = json!({ "rollingUpdate": { "maxSurge": 2, "maxUnavailable": 0 } });
+    deployments.create(body).await?.is(201)?;
+    run_all(&cx, &node, 2).await?;
+    rolled_out(&cx, "a").await?;
+    deployments.merge("a", new_template("2")).await?.is(200)?;
+    active_pods(&cx, 4).await?;
+    deployments.merge("a", json!({ "spec": { "replicas": 4 } })).await?.is(200)?;
+    active_pods(&cx, 6).await?;
+    for set in list(&cx, &Kind::REPLICA_SET).await? {
+        ensure!(set["spec"]["replicas"] == 3, "{set}");
+        let annotations = &set["metadata"]["annotations"];
+        ensure!(annotations["deployment.kubernetes.io/desired-replicas"] == "4", "{set}");
+        ensure!(annotations["deployment.kubernetes.io/max-replicas"] == "6", "{set}");
+    }
+    Ok(())
+}
+
+async fn pods_that_cannot_be_made_are_told(cx: Cx) -> Result<()> {
+    let mut body = deployment("a", 1);
+    body["spec"]["template"]["spec"]["serviceAccountName"] = "late".into();
+    cx.objects(&Kind::DEPLOYMENT).create(body).await?.is(201)?;
+    deployment_is(&cx, "the failure", |a| is_condition(a, "ReplicaFailure", "True", "FailedCreate")).await?;
+    let account = json!({ "metadata": { "name": "late" } });
+    cx.objects(&Kind::SERVICE_ACCOUNT).create(account).await?.is(201)?;
+    active_pods(&cx, 1).await?;
+    deployment_is(&cx, "the failure to be over", |a| {
+        a["status"]["updatedReplicas"] == 1 && !has_condition(a, "ReplicaFailure", "True")
+    })
+    .await?;
     Ok(())
 }
 

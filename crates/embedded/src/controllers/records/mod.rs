@@ -4,16 +4,20 @@
 
 mod network;
 mod pod;
+mod workloads;
 
 use std::collections::BTreeMap;
 
 use anneal_kit::{light, record};
 use k8s_openapi::{api, apimachinery::pkg::apis::meta::v1::ObjectMeta};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+
+use crate::api::selector::LabelSelector;
 
 pub use network::{EndpointSlice, Endpoints, Service, ServicePort};
 pub use pod::Pod;
+pub use workloads::{Deployment, ReplicaSet};
 
 /// A kind of which nothing but its metadata is read.
 macro_rules! bare {
@@ -32,6 +36,12 @@ bare!(
     /// A service account.
     ServiceAccount of api::core::v1::ServiceAccount
 );
+
+/// Reads a label selector as specs have it, once. The server takes no malformed one; such a one selects nothing.
+fn selector<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LabelSelector, D::Error> {
+    let selector = Value::deserialize(deserializer)?;
+    Ok(LabelSelector::of_spec(&selector).unwrap_or_else(|_| LabelSelector::nothing()))
+}
 
 /// A namespace.
 #[derive(Clone, Debug, Deserialize)]

@@ -72,6 +72,10 @@ pub struct ContainerStatus {
 }
 
 impl Pod {
+    pub fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
     pub fn labels(&self) -> &BTreeMap<String, String> {
         self.metadata.labels.as_ref().unwrap_or(&NO_LABELS)
     }
