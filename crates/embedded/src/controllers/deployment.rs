@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use super::{
     Context, Controller,
     claim::{self, Orphans},
+    merge_patch,
     records::{Deployment, Pod, ReplicaSet},
-    status_patch::status_patch,
     wake::{self, SETTLE},
 };
 use plan::{Change, Rollout, Step};
@@ -204,7 +204,7 @@ impl Deployments {
         if *status == deployment.status && revision.is_none() {
             return Ok(());
         }
-        let mut patch: Value = status_patch(&deployment.metadata, &deployment.status, status);
+        let mut patch: Value = merge_patch::of_status(&deployment.metadata, &deployment.status, status);
         if let Some(revision) = revision {
             patch["metadata"]["annotations"] = json!({ revision::REVISION: revision });
         }

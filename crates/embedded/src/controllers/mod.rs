@@ -9,12 +9,14 @@ mod cluster_roles;
 mod deployment;
 mod endpoint_slices;
 mod endpoints;
+mod job;
+mod merge_patch;
 mod namespace_defaults;
 mod records;
 mod replica_set;
 mod selection;
 mod services;
-mod status_patch;
+mod ttl_after_finished;
 mod wake;
 
 use std::{fmt::Display, hash::Hash, sync::Arc};
@@ -96,6 +98,8 @@ pub fn start(
                 Controller::Endpoints => Box::pin(endpoints::start(&context)),
                 Controller::EndpointSlices => Box::pin(endpoint_slices::start(&context)),
                 Controller::ReplicaSet => Box::pin(replica_set::start(&context)),
+                Controller::Job => Box::pin(job::start(&context)),
+                Controller::TtlAfterFinished => Box::pin(ttl_after_finished::start(&context)),
             }
         })
         .collect();

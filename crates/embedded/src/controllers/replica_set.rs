@@ -14,8 +14,8 @@ use futures::future::join_all;
 use super::{
     Context, Controller,
     claim::{self, Orphans},
+    merge_patch,
     records::{Pod, ReplicaSet},
-    status_patch::status_patch,
     wake::{self, SETTLE},
 };
 
@@ -101,7 +101,7 @@ impl Replicas {
         let told = failure.as_ref().map(|failure| (failure.reason, failure.error.message()));
         let status = status::of(set, &pods, told, now);
         if status != set.status {
-            let patch = status_patch(&set.metadata, &set.status, &status);
+            let patch = merge_patch::of_status(&set.metadata, &set.status, &status);
             self.sets.merge_status(key, &patch).await?;
         }
         match failure {

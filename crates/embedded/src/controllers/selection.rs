@@ -5,8 +5,6 @@ use std::{collections::BTreeSet, fmt, str::FromStr};
 /// A built-in controller.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Controller {
-    /// Rolls the pods of Deployments from one template to the next.
-    Deployment,
     /// Puts into every namespace what belongs there.
     NamespaceDefaults,
     /// Writes into cluster roles the rules that they gather.
@@ -15,8 +13,14 @@ pub enum Controller {
     Endpoints,
     /// Lists the pods of Services as EndpointSlices.
     EndpointSlices,
+    /// Rolls the pods of Deployments from one template to the next.
+    Deployment,
     /// Keeps as many pods as a ReplicaSet asks for.
     ReplicaSet,
+    /// Runs the pods of Jobs to their end.
+    Job,
+    /// Deletes finished Jobs that are to go by themselves.
+    TtlAfterFinished,
 }
 
 impl Controller {
@@ -28,6 +32,8 @@ impl Controller {
         Self::EndpointSlices,
         Self::Deployment,
         Self::ReplicaSet,
+        Self::Job,
+        Self::TtlAfterFinished,
     ];
 
     /// The name that people choose it by.
@@ -39,6 +45,8 @@ impl Controller {
             Self::Endpoints => "endpoints",
             Self::EndpointSlices => "endpointslice",
             Self::ReplicaSet => "replicaset",
+            Self::Job => "job",
+            Self::TtlAfterFinished => "ttl-after-finished",
         }
     }
 }

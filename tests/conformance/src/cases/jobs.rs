@@ -1,13 +1,17 @@
 //! Jobs, on a played node.
 
 use anneal_harness::Needs;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::workloads::{
     active_pods, awaited, controller, controller_reference, gone, has_condition, is_condition, list, name,
 };
-use crate::{Case, Cx, Kind, case::cases, fixtures::pod_spec};
+use crate::{
+    Case, Cx, Kind,
+    case::cases,
+    fixtures::{pod, pod_spec},
+};
 
 pub(super) fn cases() -> Vec<Case> {
     cases![
@@ -16,6 +20,10 @@ pub(super) fn cases() -> Vec<Case> {
             job_completes_with_its_pods,
             job_runs_no_more_pods_than_its_parallelism,
             indexed_job_gives_each_pod_its_index,
+            failed_index_does_not_stop_the_others,
+            failure_policy_fails_a_job_at_once,
+            success_policy_completes_a_job_early,
+            job_adopts_pods_that_it_selects,
             job_out_of_retries_fails,
             job_past_its_deadline_fails,
             suspended_job_has_no_pods,
@@ -110,6 +118,74 @@ async fn indexed_job_gives_each_pod_its_index(cx: Cx) -> Result<()> {
     Ok(())
 }
 
+async fn failed_index_does_not_stop_the_others(cx: Cx) -> Result<()> {
+    let node = cx.node().await?;
+    let spec = json!({
+        "completionMode": "Indexed", "completions": 2, "parallelism": 2, "backoffLimitPerIndex": 0
+    });
+    cx.objects(&Kind::JOB).create(job("a", spec)).await?.is(201)?;
+    let pods = active_pods(&cx, 2).await?;
+    node.end(name(pod_of_index(&pods, "1")?), 1).await?;
+    let running = job_is(&cx, "the failed index", |a| a["status"]["failedIndexes"] == "1").await?;
+    ensure!(!has_condition(&running, "FailureTarget", "True"), "{running}");
+    node.end(name(pod_of_index(&pods, "0")?), 0).await?;
+    let failed = job_is(&cx, "failure", |a| has_condition(a, "Failed", "True")).await?;
+    ensure!(is_condition(&failed, "Failed", "True", "FailedIndexes"), "{failed}");
+    ensure!(failed["status"]["completedIndexes"] == "0" && failed["status"]["failed"] == 1, "{failed}");
+    Ok(())
+}
+
+async fn failure_policy_fails_a_job_at_once(cx: Cx) -> Result<()> {
+    let node = cx.node().await?;
+    let codes = json!({ "operator": "In", "values": [42] });
+    let rules = json!([{ "action": "FailJob", "onExitCodes": codes }]);
+    let spec = json!({ "completions": 2, "parallelism": 2, "podFailurePolicy": { "rules": rules } });
+    cx.objects(&Kind::JOB).create(job("a", spec)).await?.is(201)?;
+    let pods = active_pods(&cx, 2).await?;
+    node.end(name(&pods[0]), 42).await?;
+    let failed = job_is(&cx, "failure", |a| has_condition(a, "Failed", "True")).await?;
+    ensure!(is_condition(&failed, "Failed", "True", "PodFailurePolicy"), "{failed}");
+    ensure!(is_condition(&failed, "FailureTarget", "True", "PodFailurePolicy"), "{failed}");
+    active_pods(&cx, 0).await?;
+    Ok(())
+}
+
+async fn success_policy_completes_a_job_early(cx: Cx) -> Result<()> {
+    let node = cx.node().await?;
+    let rules = json!([{ "succeededIndexes": "1" }]);
+    let spec = json!({
+        "completionMode": "Indexed", "completions": 3, "parallelism": 2, "successPolicy": { "rules": rules }
+    });
+    cx.objects(&Kind::JOB).create(job("a", spec)).await?.is(201)?;
+    let pods = active_pods(&cx, 2).await?;
+    node.end(name(pod_of_index(&pods, "1")?), 0).await?;
+    let done = job_is(&cx, "completion", |a| has_condition(a, "Complete", "True")).await?;
+    ensure!(is_condition(&done, "SuccessCriteriaMet", "True", "SuccessPolicy"), "{done}");
+    ensure!(done["status"]["completedIndexes"] == "1" && done["status"]["failed"].is_null(), "{done}");
+    active_pods(&cx, 0).await?;
+    Ok(())
+}
+
+async fn job_adopts_pods_that_it_selects(cx: Cx) -> Result<()> {
+    let node = cx.node().await?;
+    let mut orphan = pod("one");
+    orphan["metadata"]["labels"]["app"] = "a".into();
+    cx.objects(&Kind::POD).create(orphan).await?.is(201)?;
+    let labels = json!({ "app": "a" });
+    let mut body = job("a", json!({ "manualSelector": true, "selector": { "matchLabels": labels } }));
+    body["spec"]["template"]["metadata"] = json!({ "labels": labels });
+    let made = cx.objects(&Kind::JOB).create(body).await?.is(201)?;
+    let adopted =
+        awaited(&cx, &Kind::POD, "one", "an owner", |one| !one["metadata"]["ownerReferences"].is_null());
+    let adopted = adopted.await?;
+    ensure!(controller(&adopted) == controller_reference(&made), "{adopted}");
+    ensure!(adopted["metadata"]["finalizers"] == json!(["batch.kubernetes.io/job-tracking"]), "{adopted}");
+    node.end("one", 0).await?;
+    let done = job_is(&cx, "completion", |a| has_condition(a, "Complete", "True")).await?;
+    ensure!(done["status"]["succeeded"] == 1 && list(&cx, &Kind::POD).await?.len() == 1, "{done}");
+    Ok(())
+}
+
 async fn job_out_of_retries_fails(cx: Cx) -> Result<()> {
     let node = cx.node().await?;
     cx.objects(&Kind::JOB).create(job("a", json!({ "backoffLimit": 0 }))).await?.is(201)?;
@@ -179,6 +255,12 @@ fn job(name: &str, spec: Value) -> Value {
     job["spec"]["template"] = json!({ "spec": pod_spec() });
     job["spec"]["template"]["spec"]["restartPolicy"] = "Never".into();
     job
+}
+
+fn pod_of_index<'a>(pods: &'a [Value], index: &str) -> Result<&'a Value> {
+    let label = "batch.kubernetes.io/job-completion-index";
+    let found = pods.iter().find(|pod| pod["metadata"]["labels"][label] == index);
+    found.with_context(|| format!("no pod of index {index} in {pods:?}"))
 }
 
 /// Job `a`, once it is as it should be.

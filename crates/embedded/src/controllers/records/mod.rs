@@ -2,6 +2,7 @@
 //!
 //! A record is as small as its readers allow: there are thousands of them. What is only passed on stays text.
 
+mod job;
 mod network;
 mod pod;
 mod workloads;
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 use crate::api::selector::LabelSelector;
 
+pub use job::Job;
 pub use network::{EndpointSlice, Endpoints, Service, ServicePort};
 pub use pod::Pod;
 pub use workloads::{Deployment, ReplicaSet};

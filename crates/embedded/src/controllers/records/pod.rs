@@ -54,6 +54,7 @@ pub struct Status {
     pub pod_ip: String,
     pub conditions: Vec<Condition>,
     pub container_statuses: Vec<ContainerStatus>,
+    pub init_container_statuses: Vec<ContainerStatus>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -68,12 +69,41 @@ pub struct Condition {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ContainerStatus {
+    pub name: String,
     pub restart_count: u32,
+    pub state: ContainerState,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ContainerState {
+    pub terminated: Option<Terminated>,
+}
+
+/// How a container ended.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Terminated {
+    pub exit_code: i32,
+    pub finished_at: Option<Time>,
 }
 
 impl Pod {
+    pub fn uid(&self) -> &str {
+        self.metadata.uid.as_deref().unwrap_or_default()
+    }
+
     pub fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.metadata.annotations.as_ref()?.get(name).map(String::as_str)
+    }
+
+    /// Whether a finalizer holds it.
+    pub fn is_held_by(&self, finalizer: &str) -> bool {
+        self.metadata.finalizers.iter().flatten().any(|held| held == finalizer)
     }
 
     pub fn labels(&self) -> &BTreeMap<String, String> {
@@ -99,9 +129,14 @@ impl Pod {
         !self.is_ending() && !self.is_finished()
     }
 
+    /// The condition of this type.
+    pub fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.status.conditions.iter().find(|condition| condition.r#type == kind)
+    }
+
     /// Since when it is ready, if it is. One that does not say since when has been for ever.
     pub fn ready_since(&self) -> Option<Timestamp> {
-        let ready = self.status.conditions.iter().find(|condition| condition.r#type == "Ready")?;
+        let ready = self.condition("Ready")?;
         (ready.status == "True")
             .then(|| ready.last_transition_time.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0))
     }
