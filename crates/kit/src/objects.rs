@@ -183,14 +183,23 @@ impl<R: Record> Objects<R> {
     /// # Errors
     /// When the call fails.
     pub async fn delete(&self, object: &R, policy: Option<PropagationPolicy>) -> Result<(), CallError> {
+        self.delete_by(object, DeleteParams { propagation_policy: policy, ..DeleteParams::default() }).await
+    }
+
+    /// The same without any time to end in: for what nobody is there to end.
+    ///
+    /// # Errors
+    /// When the call fails.
+    pub async fn delete_at_once(&self, object: &R) -> Result<(), CallError> {
+        self.delete_by(object, DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() })
+            .await
+    }
+
+    async fn delete_by(&self, object: &R, params: DeleteParams) -> Result<(), CallError> {
         let key = Key::of(object);
         let failed = self.failed("delete", &key);
         let preconditions = Preconditions { uid: object.meta().uid.clone(), ..Preconditions::default() };
-        let params = DeleteParams {
-            preconditions: Some(preconditions),
-            propagation_policy: policy,
-            ..DeleteParams::default()
-        };
+        let params = DeleteParams { preconditions: Some(preconditions), ..params };
         let request = self.path(&key.namespace).delete(&key.name, &params).map_err(building);
         match self.client.request::<Value>(request.map_err(&failed)?).await {
             Ok(answer) => {

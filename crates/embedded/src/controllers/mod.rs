@@ -7,11 +7,13 @@ mod backends;
 mod claim;
 mod cluster_roles;
 mod deployment;
+mod disruption;
 mod endpoint_slices;
 mod endpoints;
 mod job;
 mod merge_patch;
 mod namespace_defaults;
+mod pod_gc;
 mod records;
 mod replica_set;
 mod selection;
@@ -100,6 +102,8 @@ pub fn start(
                 Controller::ReplicaSet => Box::pin(replica_set::start(&context)),
                 Controller::Job => Box::pin(job::start(&context)),
                 Controller::TtlAfterFinished => Box::pin(ttl_after_finished::start(&context)),
+                Controller::Disruption => Box::pin(disruption::start(&context)),
+                Controller::PodGc => Box::pin(pod_gc::start(&context)),
             }
         })
         .collect();

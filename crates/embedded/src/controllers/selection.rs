@@ -21,6 +21,10 @@ pub enum Controller {
     Job,
     /// Deletes finished Jobs that are to go by themselves.
     TtlAfterFinished,
+    /// Counts how many pods may be evicted.
+    Disruption,
+    /// Removes pods that nothing else ever would.
+    PodGc,
 }
 
 impl Controller {
@@ -34,6 +38,8 @@ impl Controller {
         Self::ReplicaSet,
         Self::Job,
         Self::TtlAfterFinished,
+        Self::Disruption,
+        Self::PodGc,
     ];
 
     /// The name that people choose it by.
@@ -47,6 +53,8 @@ impl Controller {
             Self::ReplicaSet => "replicaset",
             Self::Job => "job",
             Self::TtlAfterFinished => "ttl-after-finished",
+            Self::Disruption => "disruption",
+            Self::PodGc => "pod-gc",
         }
     }
 }

@@ -28,6 +28,7 @@ pub(super) fn cases() -> Vec<Case> {
             unhealthy_pods_may_be_evicted_where_the_policy_says_so,
             pending_pods_may_always_be_evicted,
             pod_in_two_budgets_cannot_be_evicted,
+            budget_that_cannot_be_computed_says_so,
         ],
     ]
 }
@@ -224,6 +225,25 @@ async fn pod_in_two_budgets_cannot_be_evicted(cx: Cx) -> Result<()> {
     let reply = evict(&cx, "one").await?;
     ensure!(reply.status == 500 && reply.json()?["kind"] == "Status", "{reply}");
     cx.objects(&Kind::POD).get("one").await?.is(200)?;
+    Ok(())
+}
+
+async fn budget_that_cannot_be_computed_says_so(cx: Cx) -> Result<()> {
+    let labels = json!({ "app": "a" });
+    let mut template = json!({ "metadata": { "labels": labels }, "spec": pod_spec() });
+    template["spec"]["restartPolicy"] = "Never".into();
+    let body = json!({ "metadata": { "name": "a" }, "spec": { "template": template } });
+    cx.objects(&Kind::JOB).create(body).await?.is(201)?;
+    let budgets = cx.objects(&Kind::DISRUPTION_BUDGET);
+    budgets.create(budget("a", json!({ "maxUnavailable": 1 }))).await?.is(201)?;
+    let status = eventually("the budget to say that it failed", async || {
+        let status = budgets.get("a").await?.ok()?["status"].clone();
+        Ok(is_allowed(&status, "False", "SyncFailed").then_some(status))
+    })
+    .await?;
+    let message = status["conditions"][0]["message"].as_str().unwrap_or_default();
+    ensure!(message == "jobs.batch does not implement the scale subresource", "{status}");
+    ensure!(status["disruptionsAllowed"] == 0, "{status}");
     Ok(())
 }
 

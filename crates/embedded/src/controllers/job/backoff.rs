@@ -14,7 +14,7 @@ use crate::controllers::records::{Job, Pod};
 /// After the first failure; each later one doubles it.
 const FIRST: SignedDuration = SignedDuration::from_secs(10);
 /// A Job that keeps failing is still tried often enough to be noticed.
-const LONGEST: SignedDuration = SignedDuration::from_secs(6 * 60);
+const LONGEST: SignedDuration = SignedDuration::from_mins(10);
 
 /// What is left to wait before any pod of a Job is replaced: by the failures since its last success.
 pub fn left(job: &Job, pods: &[Arc<Pod>], now: Timestamp) -> Option<Duration> {
@@ -54,8 +54,8 @@ mod tests {
             (2, 105, Some(15)),
             (3, 100, Some(40)),
             (6, 100, Some(320)),
-            (7, 100, Some(360)),
-            (usize::MAX, 100, Some(360)),
+            (7, 100, Some(600)),
+            (usize::MAX, 100, Some(600)),
         ] {
             let seconds = left.map(Duration::from_secs);
             assert_eq!(left_after(failures, at(100), at(now)), seconds, "{failures} failures, {now}");

@@ -2,6 +2,7 @@
 //!
 //! A record is as small as its readers allow: there are thousands of them. What is only passed on stays text.
 
+mod disruption;
 mod job;
 mod network;
 mod pod;
@@ -16,10 +17,11 @@ use serde_json::Value;
 
 use crate::api::selector::LabelSelector;
 
+pub use disruption::{DisruptionBudget, Spec as DisruptionSpec};
 pub use job::Job;
 pub use network::{EndpointSlice, Endpoints, Service, ServicePort};
 pub use pod::Pod;
-pub use workloads::{Deployment, ReplicaSet};
+pub use workloads::{Deployment, ReplicaSet, StatefulSet};
 
 /// A kind of which nothing but its metadata is read.
 macro_rules! bare {
@@ -37,6 +39,11 @@ macro_rules! bare {
 bare!(
     /// A service account.
     ServiceAccount of api::core::v1::ServiceAccount
+);
+
+bare!(
+    /// A node.
+    Node of api::core::v1::Node
 );
 
 /// Reads a label selector as specs have it, once. The server takes no malformed one; such a one selects nothing.

@@ -163,3 +163,18 @@ impl ReplicaSet {
         self.status.observed_generation.unwrap_or_default() >= self.metadata.generation.unwrap_or_default()
     }
 }
+
+/// A StatefulSet, of which nothing is read but how many pods it wants.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StatefulSet {
+    #[serde(deserialize_with = "light")]
+    pub metadata: ObjectMeta,
+    pub spec: StatefulSetSpec,
+}
+record!(StatefulSet of k8s_openapi::api::apps::v1::StatefulSet);
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct StatefulSetSpec {
+    #[serde(default = "one")]
+    pub replicas: i32,
+}
