@@ -24,6 +24,11 @@ pub struct CallError {
 }
 
 impl CallError {
+    /// Says what a call was about: of calls beside [`Objects`].
+    pub fn new(verb: &'static str, kind: &str, key: &Key, source: kube::Error) -> Self {
+        Self { verb, kind: kind.to_owned(), key: key.clone(), source: Box::new(source) }
+    }
+
     fn code(&self) -> u16 {
         match self.source.as_ref() {
             kube::Error::Api(status) => status.code,
@@ -170,7 +175,8 @@ impl<R: Record> Objects<R> {
         };
         let request = request.map_err(building).map_err(&failed)?;
         let changed = self.client.request::<R>(request).await.map_err(&failed)?;
-        if has_ended(changed.meta()) {
+        // A status ends nothing; and what its metadata does not hold, its spec may: a namespace.
+        if subresource.is_empty() && has_ended(changed.meta()) {
             self.cache.forget(&changed);
         } else {
             self.cache.learn(changed.clone());
