@@ -10,8 +10,11 @@ mod deployment;
 mod disruption;
 mod endpoint_slices;
 mod endpoints;
+mod garbage;
 mod job;
+mod kinds;
 mod merge_patch;
+mod namespace;
 mod namespace_defaults;
 mod pod_gc;
 mod records;
@@ -23,7 +26,7 @@ mod wake;
 
 use std::{fmt::Display, hash::Hash, sync::Arc};
 
-use anneal_kit::{CallError, Clock, Next, Objects, Queue, Record, Recorder, Rng, Watches, work};
+use anneal_kit::{Clock, Next, Objects, Queue, Record, Recorder, Rng, Watches, work};
 use futures::future::BoxFuture;
 use kube::{Client, Resource};
 
@@ -54,16 +57,17 @@ impl Context {
     }
 
     /// Runs a controller from when all caches are filled.
-    fn run<K, F, Fut>(
+    fn run<K, E, F, Fut>(
         &self,
         controller: Controller,
         queue: Queue<K>,
         reconcile: F,
-    ) -> impl Future<Output = ()> + Send + use<K, F, Fut>
+    ) -> impl Future<Output = ()> + Send + use<K, E, F, Fut>
     where
         K: Clone + Eq + Hash + Ord + Display + Send + Sync + 'static,
+        E: Display + Send + 'static,
         F: Fn(K) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Next, CallError>> + Send + 'static,
+        Fut: Future<Output = Result<Next, E>> + Send + 'static,
     {
         let (watches, rng) = (self.watches.clone(), self.rng.clone());
         async move {
@@ -94,16 +98,18 @@ pub fn start(
         .iter()
         .map(|controller| -> BoxFuture<'static, ()> {
             match controller {
-                Controller::Deployment => Box::pin(deployment::start(&context)),
-                Controller::NamespaceDefaults => Box::pin(namespace_defaults::start(&context)),
                 Controller::ClusterRoles => Box::pin(cluster_roles::start(&context)),
-                Controller::Endpoints => Box::pin(endpoints::start(&context)),
-                Controller::EndpointSlices => Box::pin(endpoint_slices::start(&context)),
-                Controller::ReplicaSet => Box::pin(replica_set::start(&context)),
-                Controller::Job => Box::pin(job::start(&context)),
-                Controller::TtlAfterFinished => Box::pin(ttl_after_finished::start(&context)),
+                Controller::Deployment => Box::pin(deployment::start(&context)),
                 Controller::Disruption => Box::pin(disruption::start(&context)),
+                Controller::EndpointSlices => Box::pin(endpoint_slices::start(&context)),
+                Controller::Endpoints => Box::pin(endpoints::start(&context)),
+                Controller::GarbageCollector => Box::pin(garbage::start(&context)),
+                Controller::Job => Box::pin(job::start(&context)),
+                Controller::Namespace => Box::pin(namespace::start(&context)),
+                Controller::NamespaceDefaults => Box::pin(namespace_defaults::start(&context)),
                 Controller::PodGc => Box::pin(pod_gc::start(&context)),
+                Controller::ReplicaSet => Box::pin(replica_set::start(&context)),
+                Controller::TtlAfterFinished => Box::pin(ttl_after_finished::start(&context)),
             }
         })
         .collect();

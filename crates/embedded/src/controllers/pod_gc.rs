@@ -98,7 +98,7 @@ pub fn start(context: &Context) -> impl Future<Output = ()> + Send + use<> {
                 Item::Unbound(key) => collector.unbound(&key).await?,
                 Item::Finished => collector.finished().await?,
             }
-            Ok(Next::Settled)
+            Ok::<_, CallError>(Next::Settled)
         }
     })
 }

@@ -25,6 +25,10 @@ pub enum Controller {
     Disruption,
     /// Removes pods that nothing else ever would.
     PodGc,
+    /// Empties namespaces that are ending, and lets them go.
+    Namespace,
+    /// Deletes dependents with their owners.
+    GarbageCollector,
 }
 
 impl Controller {
@@ -40,21 +44,25 @@ impl Controller {
         Self::TtlAfterFinished,
         Self::Disruption,
         Self::PodGc,
+        Self::Namespace,
+        Self::GarbageCollector,
     ];
 
     /// The name that people choose it by.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Deployment => "deployment",
             Self::NamespaceDefaults => "namespace-defaults",
             Self::ClusterRoles => "clusterrole-aggregation",
             Self::Endpoints => "endpoints",
             Self::EndpointSlices => "endpointslice",
+            Self::Deployment => "deployment",
             Self::ReplicaSet => "replicaset",
             Self::Job => "job",
             Self::TtlAfterFinished => "ttl-after-finished",
             Self::Disruption => "disruption",
             Self::PodGc => "pod-gc",
+            Self::Namespace => "namespace",
+            Self::GarbageCollector => "garbage-collector",
         }
     }
 }

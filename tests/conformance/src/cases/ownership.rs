@@ -17,6 +17,7 @@ pub(super) fn cases() -> Vec<Case> {
             foreground_deletion_releases_shared_dependents,
             chain_of_three_goes_as_a_whole,
             chain_goes_from_its_end_in_the_foreground,
+            circle_does_not_wait_for_itself,
             dependent_of_an_owner_that_never_was_is_collected,
             dependent_of_a_former_owner_of_the_same_name_is_collected,
             owner_in_another_namespace_keeps_nothing_alive,
@@ -152,6 +153,25 @@ async fn chain_goes_from_its_end_in_the_foreground(cx: Cx) -> Result<()> {
         }
     }
     ensure!(order == ["bottom", "middle", "top"], "{order:?}");
+    Ok(())
+}
+
+async fn circle_does_not_wait_for_itself(cx: Cx) -> Result<()> {
+    let maps = cx.objects(&Kind::CONFIG_MAP);
+    let blocking = |mut object: Value| {
+        object["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = true.into();
+        object
+    };
+    let first = maps.create(config_map("first", "1")).await?.is(201)?;
+    let second = maps.create(blocking(owned("second", &[&first]))).await?.is(201)?;
+    let third = maps.create(blocking(owned("third", &[&second]))).await?.is(201)?;
+    let owners = blocking(owned("first", &[&third]))["metadata"]["ownerReferences"].clone();
+    maps.merge("first", json!({ "metadata": { "ownerReferences": owners } })).await?.is(200)?;
+    known_to_the_collector(&cx, &third).await?;
+    maps.delete_with("first", &json!({ "propagationPolicy": "Foreground" })).await?.ok()?;
+    for name in ["first", "second", "third"] {
+        gone(&maps, name).await?;
+    }
     Ok(())
 }
 

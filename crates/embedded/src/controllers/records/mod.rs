@@ -2,8 +2,10 @@
 //!
 //! A record is as small as its readers allow: there are thousands of them. What is only passed on stays text.
 
+mod definition;
 mod disruption;
 mod job;
+mod namespace;
 mod network;
 mod pod;
 mod workloads;
@@ -17,8 +19,10 @@ use serde_json::Value;
 
 use crate::api::selector::LabelSelector;
 
+pub use definition::Definition;
 pub use disruption::{DisruptionBudget, Spec as DisruptionSpec};
 pub use job::Job;
+pub use namespace::{Condition as NamespaceCondition, Namespace};
 pub use network::{EndpointSlice, Endpoints, Service, ServicePort};
 pub use pod::Pod;
 pub use workloads::{Deployment, ReplicaSet, StatefulSet};
@@ -50,20 +54,6 @@ bare!(
 fn selector<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LabelSelector, D::Error> {
     let selector = Value::deserialize(deserializer)?;
     Ok(LabelSelector::of_spec(&selector).unwrap_or_else(|_| LabelSelector::nothing()))
-}
-
-/// A namespace.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Namespace {
-    #[serde(deserialize_with = "light")]
-    pub metadata: ObjectMeta,
-}
-record!(Namespace of api::core::v1::Namespace);
-
-impl Namespace {
-    pub fn is_ending(&self) -> bool {
-        self.metadata.deletion_timestamp.is_some()
-    }
 }
 
 /// The ConfigMap `kube-root-ca.crt` of a namespace.
