@@ -69,7 +69,7 @@ pub enum StartError {
 
 /// A running cluster.
 pub struct Cluster {
-    server: Arc<Server>,
+    pub(crate) server: Arc<Server>,
     router: Router,
     identity: Identity,
     stop: CancellationToken,

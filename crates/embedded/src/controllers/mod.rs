@@ -117,3 +117,6 @@ pub fn start(
     running.push(Box::pin(recording));
     running
 }
+
+#[cfg(test)]
+mod tests;
