@@ -80,9 +80,12 @@ async fn orphans_stay_and_lose_their_owner(cx: Cx) -> Result<()> {
     let owner = maps.create(config_map("owner", "1")).await?.is(201)?;
     let other = maps.create(config_map("other", "1")).await?.is(201)?;
     let made = maps.create(owned("dependent", &[&owner, &other])).await?.is(201)?;
+    maps.create(owned("of-the-owner-alone", &[&owner])).await?.is(201)?;
     known_to_the_collector(&cx, &owner).await?;
     maps.delete_with("owner", &json!({ "propagationPolicy": "Orphan" })).await?.ok()?;
     gone(&maps, "owner").await?;
+    let alone = maps.get("of-the-owner-alone").await?.is(200)?;
+    ensure!(owners(&alone).is_empty() && alone["metadata"]["deletionTimestamp"].is_null(), "{alone}");
     let orphan = maps.get("dependent").await?.is(200)?;
     ensure!(owners(&orphan) == ["other"], "{orphan}");
     ensure!(
