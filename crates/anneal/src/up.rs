@@ -47,7 +47,13 @@ pub struct Arguments {
     #[arg(long, env = "ANNEAL_EPHEMERAL")]
     ephemeral: bool,
     /// Which of the cluster's own controllers run: "all", "none", a list, or "-NAME" to leave one out.
-    #[arg(long, env = "ANNEAL_CONTROLLERS", default_value = "all", value_name = "LIST")]
+    #[arg(
+        long,
+        env = "ANNEAL_CONTROLLERS",
+        default_value = "all",
+        value_name = "LIST",
+        allow_hyphen_values = true
+    )]
     controllers: Selection,
     /// Where the kubeconfig is written. Default: in the data directory, or in a private temporary one.
     #[arg(long, env = "ANNEAL_KUBECONFIG_OUT")]

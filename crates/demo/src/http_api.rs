@@ -147,21 +147,27 @@ fn control(app: &App, method: &Method, path: &str, body: &Bytes) -> Response<Bod
     match (method, path) {
         (&Method::GET, "/control") => {}
         (&Method::PATCH, "/control/state") => match serde_json::from_slice::<Value>(body) {
-            Ok(patch) if patch.is_object() => app.state().node.set(&patch),
-            Ok(_) => {
-                return json_text(StatusCode::BAD_REQUEST, &json!({ "error": "the state is an object" }));
-            }
+            Ok(patch) if is_state(&patch) => app.state().node.set(&patch),
+            Ok(_) => return refused("the state and its daemonStatus are objects"),
             Err(error) => return wrong(error),
         },
         (&Method::PUT, "/control/phases") => match serde_json::from_slice::<Vec<Phase>>(body) {
             Ok(phases) if phases.len() > MOST_PHASES || phases.is_empty() => {
-                let error = format!("give 1 to {MOST_PHASES} phases");
-                return json_text(StatusCode::BAD_REQUEST, &json!({ "error": error }));
+                return refused(&format!("give 1 to {MOST_PHASES} phases"));
+            }
+            Ok(phases) if !phases.iter().all(|phase| is_state(&phase.set)) => {
+                return refused("what a phase sets, and the daemonStatus in it, are objects");
             }
             Ok(phases) => app.state().node.set_phases(phases, app.clock().now()),
             Err(error) => return wrong(error),
         },
         (&Method::PUT, "/control/fault") => match serde_json::from_slice::<Plan>(body) {
+            Ok(Plan { times: Some(0), .. }) => {
+                return refused("a fault hits at least once: leave times out for always");
+            }
+            Ok(Plan { fault: Fault::Redirect { to }, .. }) if HeaderValue::from_str(&to).is_err() => {
+                return refused("the place to redirect to is no header");
+            }
             Ok(plan) => app.state().plan = Some(plan),
             Err(error) => return wrong(error),
         },
@@ -179,6 +185,15 @@ fn control(app: &App, method: &Method, path: &str, body: &Bytes) -> Response<Bod
         "state": state.node.state(app.clock().now()), "phases": state.node.phases(), "fault": state.plan,
     });
     json_text(StatusCode::OK, &told)
+}
+
+fn refused(why: &str) -> Response<Body> {
+    json_text(StatusCode::BAD_REQUEST, &json!({ "error": why }))
+}
+
+/// Whether a patch leaves a state: what is answered is made of these objects.
+fn is_state(patch: &Value) -> bool {
+    patch.is_object() && patch.get("daemonStatus").is_none_or(Value::is_object)
 }
 
 /// Without a content type, as the daemon answers.

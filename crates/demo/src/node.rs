@@ -20,12 +20,16 @@ pub struct Phase {
     /// How long it takes; none: for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u32>,
-    /// Merged into the state when it begins.
-    #[serde(default)]
+    /// Merged into the state when it begins: an object.
+    #[serde(default = "nothing")]
     pub set: Value,
     /// A block is added each so many seconds; none: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_seconds: Option<u32>,
+}
+
+fn nothing() -> Value {
+    json!({})
 }
 
 /// How a node begins.
@@ -241,7 +245,7 @@ mod tests {
         node.set(&json!({ "daemonStatus": { "syncStatus": "OFFLINE" } }));
         assert!(!node.is_synced());
         let set = json!({ "daemonStatus": { "syncStatus": "SYNCED" } });
-        let first = Phase { seconds: Some(3), set: Value::Null, block_seconds: None };
+        let first = Phase { seconds: Some(3), set: nothing(), block_seconds: None };
         node.set_phases([first, Phase { seconds: None, set, block_seconds: None }], at(0));
         node.advance(at(2));
         assert!(!node.is_synced());

@@ -15,12 +15,20 @@ use crate::cache::{Cache, Key, Record};
 
 /// A request that failed, and what it was about.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to {verb} {kind} {key}: {source}")]
+#[error("failed to {verb} {kind} {key}: {}", words(source))]
 pub struct CallError {
     verb: &'static str,
     kind: String,
     key: Key,
     source: Box<kube::Error>,
+}
+
+/// What the server said, without the rest of its answer.
+fn words(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
 }
 
 impl CallError {
@@ -65,10 +73,7 @@ impl CallError {
 
     /// What the server said.
     pub fn message(&self) -> String {
-        match self.source.as_ref() {
-            kube::Error::Api(status) => status.message.clone(),
-            other => other.to_string(),
-        }
+        words(&self.source)
     }
 }
 

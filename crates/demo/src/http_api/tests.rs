@@ -60,6 +60,11 @@ async fn readiness_follows_the_state_that_is_set() {
     assert_eq!(ask(&app, "GET", "/livez", "", "").await.0, StatusCode::OK);
     for (method, path, body) in [
         ("PATCH", "/control/state", "[]"),
+        ("PATCH", "/control/state", r#"{"daemonStatus":"x"}"#),
+        ("PATCH", "/control/state", r#"{"daemonStatus":null}"#),
+        ("PUT", "/control/phases", r#"[{"seconds":5,"set":"x"}]"#),
+        ("PUT", "/control/fault", r#"{"fault":{"kind":"hang"},"times":0}"#),
+        ("PUT", "/control/fault", r#"{"fault":{"kind":"redirect","to":"a\nb"}}"#),
         ("PUT", "/control/phases", "[]"),
         ("PUT", "/control/phases", r#"[{"sekonds":1}]"#),
         ("PUT", "/control/fault", r#"{"fault":{"kind":"nonsense"}}"#),
@@ -71,6 +76,8 @@ async fn readiness_follows_the_state_that_is_set() {
         );
     }
     assert_eq!(ask(&app, "POST", "/control/fault", "", "").await.0, StatusCode::METHOD_NOT_ALLOWED);
+    let unchanged = ask(&app, "PUT", "/control/phases", "", r#"[{"seconds":1}]"#).await;
+    assert!(unchanged.0 == StatusCode::OK && unchanged.1.contains("CATCHUP"), "{unchanged:?}");
 }
 
 async fn break_it(app: &App, fault: Value) {

@@ -50,6 +50,15 @@ impl About<'_> {
 }
 
 impl ApiError {
+    /// The same about an object of another name.
+    pub fn renamed(mut self, name: &str, other: &str) -> Self {
+        self.message = self.message.replacen(&format!("{name:?}"), &format!("{other:?}"), 1);
+        if self.details["name"] == name {
+            self.details["name"] = other.into();
+        }
+        self
+    }
+
     pub fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
         Self { code, reason, message: message.into(), details: Value::Null, retry_after: None }
     }

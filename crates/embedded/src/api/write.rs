@@ -127,7 +127,10 @@ impl Write<'_> {
                 );
             }
             resource.prepare_create(&mut new, &body);
-            admission::create(self.server, &resource, &mut new)?;
+            let admitted = admission::create(self.server, &resource, &mut new);
+            // Upstream judges before it makes a name up: who tries again must be told the same again.
+            let prefix = object::meta(&body, "generateName");
+            admitted.map_err(|error| if generated { error.renamed(&name, prefix) } else { error })?;
             let mut faults = Faults::default();
             valid::metadata(&new, resource.names(), resource.namespaced, &mut faults);
             resource.validate(&new, None, Part::Main, &mut faults);

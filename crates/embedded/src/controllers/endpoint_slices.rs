@@ -19,7 +19,7 @@ use super::{
     Context, Controller,
     backends::{Backend, backends},
     records::{EndpointSlice, Endpoints, Pod, Service},
-    services::wake_services,
+    services::{settled_if_ending, wake_services},
 };
 
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
@@ -53,7 +53,7 @@ pub fn start(context: &Context) -> impl Future<Output = ()> + Send + use<> {
     });
     context.run(Controller::EndpointSlices, queue, move |key| {
         let slicer = slicer.clone();
-        async move { slicer.reconcile(&key).await }
+        async move { settled_if_ending(slicer.reconcile(&key).await) }
     })
 }
 
@@ -76,6 +76,10 @@ struct Family {
     labels: BTreeMap<String, String>,
 }
 
+fn nothing(manager: &'static str) -> Family {
+    Family { owner: None, manager, labels: BTreeMap::new() }
+}
+
 impl Slicer {
     async fn reconcile(&self, key: &Key) -> Result<Next, CallError> {
         let service = self.services.cache().get(key).filter(|service| !service.is_ending());
@@ -89,6 +93,7 @@ impl Slicer {
             }
             let owner = service.controller_owner_ref(&());
             self.settle(key, Family { owner, manager: OF_PODS, labels }, groups, true).await?;
+            self.settle(key, nothing(OF_ENDPOINTS), Vec::new(), false).await?;
         } else if let Some(endpoints) =
             endpoints.filter(|endpoints| service.is_some() && mirror::wanted(endpoints))
         {
@@ -97,11 +102,12 @@ impl Slicer {
             let groups = mirror::groups(&endpoints.subsets);
             self.settle(key, Family { owner, manager: OF_ENDPOINTS, labels }, groups, false).await?;
         } else {
-            // What an owner had goes with it; a Service that stopped choosing is still there.
-            let left = Family { owner: None, manager: OF_PODS, labels: BTreeMap::new() };
-            self.settle(key, left, Vec::new(), false).await?;
-            let left = Family { owner: None, manager: OF_ENDPOINTS, labels: BTreeMap::new() };
-            self.settle(key, left, Vec::new(), false).await?;
+            self.settle(key, nothing(OF_ENDPOINTS), Vec::new(), false).await?;
+            // Slices of pods go with their Service: one that stopped choosing leads where it led, until somebody says
+            // otherwise.
+            if service.is_none() {
+                self.settle(key, nothing(OF_PODS), Vec::new(), false).await?;
+            }
         }
         Ok(Next::Settled)
     }

@@ -11,7 +11,7 @@ use super::{
     Context, Controller,
     backends::{Backend, backends},
     records::{Endpoints, Pod, Service},
-    services::wake_services,
+    services::{settled_if_ending, wake_services},
 };
 
 const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
@@ -33,7 +33,7 @@ pub fn start(context: &Context) -> impl Future<Output = ()> + Send + use<> {
     });
     context.run(Controller::Endpoints, queue, move |key| {
         let lists = lists.clone();
-        async move { lists.reconcile(&key).await }
+        async move { settled_if_ending(lists.reconcile(&key).await) }
     })
 }
 

@@ -108,6 +108,9 @@ impl FromStr for Selection {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let words: Vec<_> = text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+        if words.is_empty() {
+            return Err(UnknownController(text.to_owned()));
+        }
         let leaves_out = words.first().is_some_and(|word| word.starts_with('-'));
         let mut selection = if leaves_out { Self::default() } else { Self::none() };
         for word in words {
@@ -142,6 +145,7 @@ mod tests {
         let but_one = parse(&format!("-{}", one.name())).expect("a selection");
         assert!(!but_one.contains(one) && but_one.0.len() == Controller::ALL.len() - 1);
         assert_eq!(parse(&format!("all, -{}", one.name())), Ok(but_one));
+        assert!(parse("").is_err() && parse(",").is_err(), "who means none says so");
         let error = parse("deploy").expect_err("there is none").to_string();
         assert!(error.contains("\"deploy\"") && error.contains(one.name()), "{error}");
     }

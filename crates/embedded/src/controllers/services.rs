@@ -1,6 +1,6 @@
 //! Which Services a change of theirs, or of a pod, concerns.
 
-use anneal_kit::{Key, Objects, Queue};
+use anneal_kit::{CallError, Key, Next, Objects, Queue};
 
 use super::records::{Pod, Service};
 
@@ -21,4 +21,12 @@ pub fn wake_services(services: &Objects<Service>, pods: &Objects<Pod>, queue: &Q
             }
         }
     });
+}
+
+/// In a namespace that is ending nothing new can be made, and nothing needs to be.
+pub fn settled_if_ending(outcome: Result<Next, CallError>) -> Result<Next, CallError> {
+    match outcome {
+        Err(error) if error.is_namespace_ending() => Ok(Next::Settled),
+        outcome => outcome,
+    }
 }

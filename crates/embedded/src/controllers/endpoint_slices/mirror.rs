@@ -10,18 +10,15 @@ use crate::controllers::records::Endpoints;
 const SKIP: &str = "endpointslice.kubernetes.io/skip-mirror";
 /// Leaders were once elected by annotating Endpoints, which lead nowhere.
 const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
-/// What the controller of Endpoints writes is made of pods, and those have slices of their own.
-const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 /// The most addresses of a subset that are followed, as upstream has it.
 const MOST: usize = 1000;
 
-/// Whether these Endpoints are to be followed.
+/// Whether these Endpoints, of a Service that does not choose its pods, are to be followed.
 pub fn wanted(endpoints: &Endpoints) -> bool {
     let labels = endpoints.metadata.labels.as_ref();
     let label = |key: &str| labels.and_then(|labels| labels.get(key));
     let annotations = endpoints.metadata.annotations.as_ref();
     label(SKIP).is_none_or(|skip| skip != "true")
-        && label(MANAGED_BY).is_none()
         && annotations.is_none_or(|annotations| !annotations.contains_key(LEADER))
         && endpoints.metadata.deletion_timestamp.is_none()
 }

@@ -53,14 +53,16 @@ fn by_loss(a: &Pod, b: &Pod, neighbours: &HashMap<String, usize>, now: Timestamp
         let statuses = pod.status.container_statuses.iter();
         Reverse(statuses.map(|status| status.restart_count).max().unwrap_or_default())
     };
-    let created = |pod: &Pod| pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    let created = |pod: &Pod| pod.metadata.creation_timestamp.as_ref().map(|time| age(time.0, now));
+    let ready = |pod: &Pod| pod.ready_since().map(|since| age(since, now));
     let serves = |pod: &Pod| (!pod.spec.node_name.is_empty(), phase(pod), pod.is_ready(), cost(pod));
     serves(a)
         .cmp(&serves(b))
         .then_with(|| crowd(a).cmp(&crowd(b)))
-        .then_with(|| by_age(a.ready_since(), b.ready_since(), (a, b), now))
+        .then_with(|| ready(a).cmp(&ready(b)))
         .then_with(|| restarts(a).cmp(&restarts(b)))
-        .then_with(|| by_age(created(a), created(b), (a, b), now))
+        .then_with(|| created(a).cmp(&created(b)))
+        .then_with(|| a.metadata.uid.cmp(&b.metadata.uid))
 }
 
 fn phase(pod: &Pod) -> u8 {
@@ -78,18 +80,10 @@ fn cost(pod: &Pod) -> i32 {
     cost.and_then(|cost| cost.parse().ok()).unwrap_or_default()
 }
 
-/// The younger first. Ages of the same power of two count as the same, and chance decides between them, so that not
-/// all the pods of one moment go.
-fn by_age(a: Option<Timestamp>, b: Option<Timestamp>, pods: (&Pod, &Pod), now: Timestamp) -> Ordering {
-    let (Some(a), Some(b)) = (a, b) else { return Ordering::Equal };
-    if a == b {
-        return Ordering::Equal;
-    }
-    let rank = |since: Timestamp| {
-        let nanoseconds = u128::try_from(now.duration_since(since).as_nanos()).unwrap_or_default();
-        nanoseconds.checked_ilog2().map_or(-1, i64::from)
-    };
-    rank(a).cmp(&rank(b)).then_with(|| pods.0.metadata.uid.cmp(&pods.1.metadata.uid))
+/// Ages of the same power of two count as the same, and chance decides between them, so that not all the pods of one
+/// moment go.
+fn age(since: Timestamp, now: Timestamp) -> Option<u32> {
+    u128::try_from(now.duration_since(since).as_nanos()).unwrap_or_default().checked_ilog2()
 }
 
 #[cfg(test)]
@@ -140,5 +134,26 @@ mod tests {
             let names: Vec<_> = victims.iter().map(|pod| pod.name().to_owned()).collect();
             assert_eq!(names, wanted[..count]);
         }
+    }
+
+    #[test]
+    fn any_number_of_pods_has_an_order() {
+        // Uids in no order, times in flocks, some unknown: whatever is compared, it must be the same for all.
+        let of = |number: usize| {
+            let uid = format!("{:04}", number * 7919 % 1009);
+            pod(&uid, |pod| {
+                pod["metadata"]["creationTimestamp"] = match number % 7 {
+                    0 => Value::Null,
+                    _ => second(i64::try_from(number / 3).unwrap()).to_string().into(),
+                };
+                let ready = second(i64::try_from(number % 90).unwrap()).to_string();
+                pod["status"]["conditions"][0]["lastTransitionTime"] = ready.into();
+            })
+        };
+        let pods: Vec<_> = (0..400).map(of).collect();
+        let names = |pods: &[Arc<Pod>]| pods.iter().map(|pod| pod.name().to_owned()).collect::<Vec<_>>();
+        let one = victims(pods.clone(), 399, &HashMap::new(), second(1000));
+        let other = victims(pods.into_iter().rev().collect(), 399, &HashMap::new(), second(1000));
+        assert_eq!(names(&one), names(&other));
     }
 }
