@@ -127,6 +127,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             let changed = self.0.changed.notified();
             match wake {
                 Some(at) => {
+                    // Whichever comes first: the next round looks at both.
                     let _ = tokio::time::timeout_at(at, changed).await;
                 }
                 None => changed.await,

@@ -19,14 +19,13 @@ use super::{
     Context, Controller,
     backends::{Backend, backends},
     records::{EndpointSlice, Endpoints, Pod, Service},
-    services::{settled_if_ending, wake_services},
+    services::{HEADLESS, settled_if_ending, wake_services},
 };
 
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const OF_PODS: &str = "endpointslice-controller.k8s.io";
 const OF_ENDPOINTS: &str = "endpointslicemirroring-controller.k8s.io";
-const HEADLESS: &str = "service.kubernetes.io/headless";
 
 pub fn start(context: &Context) -> impl Future<Output = ()> + Send + use<> {
     let slicer = Slicer {

@@ -11,12 +11,11 @@ use super::{
     Context, Controller,
     backends::{Backend, backends},
     records::{Endpoints, Pod, Service},
-    services::{settled_if_ending, wake_services},
+    services::{HEADLESS, settled_if_ending, wake_services},
 };
 
 const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const MANAGER: &str = "endpoint-controller";
-const HEADLESS: &str = "service.kubernetes.io/headless";
 const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
 /// The most addresses that one object lists, as upstream has it; slices have no such bound.
 const CAPACITY: usize = 1000;

@@ -4,6 +4,9 @@ use anneal_kit::{CallError, Key, Next, Objects, Queue};
 
 use super::records::{Pod, Service};
 
+/// Says of what lists a Service's pods that the Service has no address of its own.
+pub const HEADLESS: &str = "service.kubernetes.io/headless";
+
 /// Wakes a Service when it changes, or when a pod does that it chooses, or chose.
 pub fn wake_services(services: &Objects<Service>, pods: &Objects<Pod>, queue: &Queue<Key>) {
     let changed = queue.clone();
