@@ -62,6 +62,13 @@ async fn cluster_with_apples() -> (Cluster, Client) {
     (cluster, client)
 }
 
+/// Waits until the collector has dealt with something.
+async fn at_work(client: &Client) {
+    let absent = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "n", "uid": "2" } });
+    make(client, MAPS, &map("later", Some(&absent))).await;
+    gone(client, &format!("{MAPS}/later")).await;
+}
+
 fn apple(name: &str, owner: Option<&Value>) -> Value {
     object("example.com/v1", "Apple", name, owner)
 }
@@ -101,6 +108,8 @@ async fn dependents_go_with_the_definition_of_their_owner() {
     let (cluster, client) = cluster_with_apples().await;
     let apple = make(&client, APPLES, &apple("a", None)).await;
     make(&client, MAPS, &map("dependent", Some(&apple))).await;
+    // A collector that starts after the end of a definition cannot know of it, and leaves its dependents alone.
+    at_work(&client).await;
     call(&client, "DELETE", &format!("{DEFINITIONS}/apples.example.com"), &Value::Null)
         .await
         .expect("deleted");
@@ -115,10 +124,8 @@ async fn an_owner_of_a_kind_that_nobody_serves_is_not_taken_for_absent() {
         "apiVersion": "example.com/v1", "kind": "Pear", "metadata": { "name": "p", "uid": "1" },
     });
     let kept = make(&client, MAPS, &map("kept", Some(&pear))).await;
-    // The collector has looked at the one before when it has dealt with this one.
-    let absent = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "n", "uid": "2" } });
-    make(&client, MAPS, &map("later", Some(&absent))).await;
-    gone(&client, &format!("{MAPS}/later")).await;
+    // The collector has looked at the one before when it has dealt with a later one.
+    at_work(&client).await;
     let still = call(&client, "GET", &format!("{MAPS}/kept"), &Value::Null).await.expect("it is there");
     assert_eq!(still["metadata"]["uid"], kept["metadata"]["uid"]);
     cluster.stop().await;
